@@ -21,7 +21,7 @@ enum opt {
     OPT_COUNT
 };
 
-/* The set of commands that take an option. */
+/* One bit per command; an option has the set of the commands that take it. */
 enum {
     IN_SCREEN = 1 << CMD_SCREEN,
 #define COMMAND(id, name, operands, summary, detail) IN_##id = 1 << CMD_##id,
@@ -44,13 +44,15 @@ struct args {
     VEC(struct given) given;                               /* options in the order given */
 };
 
-/* Reads a command line.  The command is the first word that is not an option.  Options are written
+/* Reads a command line. The command is the first word that is not an option. Options are written
  * `--name value`, `--name=value`, `-n value` or `-nvalue`; `--` ends them; a lone `-` is a word.
  *
- * If the operand of an option is in brackets, its value may be left out, and is then "".  The next
- * argument is its value only if it is a list of words of "[word,word]", or ends like "[NAME.json]".
- * ERR_SYNTAX: an unknown or misplaced option, or a missing or surplus value; the fix names the
- * nearest option.  *out must be freed even after an error. */
+ * If the operand of an option is in brackets, its value may be left out, and is then "". The next
+ * argument is its value if it fits: for "[word,word]" a list of these words, for "[NAME.json]" a
+ * word with that ending, for any other operand a word that is not an option.
+ *
+ * ERR_SYNTAX: an unknown option (the fix names the nearest one), an option that the command does
+ * not take, or a missing or surplus value. *out must be freed even after an error. */
 bool args_parse(int argc, char **argv, struct args *out, struct err *e);
 void args_free(struct args *a);
 
@@ -67,8 +69,10 @@ bool args_double(const struct args *a, enum opt o, double lo, double hi, double 
 bool args_seed(const struct args *a, int least, uint64_t *out, struct err *e);
 /* Reads --baselines as vendor_parse does; without a value it means all. */
 bool args_baselines(const struct args *a, unsigned *out, struct err *e);
-/* Reads --threads, --seed, --time, --limit, --cold, --huge-pages, --compiler and --isa. */
+/* Reads --threads, --seed, --time, --limit, --cold, --huge-pages, --compiler, and --target or
+ * --isa. */
 bool args_measure(const struct args *a, struct measure_opts *o, struct err *e);
-/* Reads --isa as target_find does; without --isa *out keeps its value. */
+/* Reads --target, or else --isa, as target_find does; without both *out keeps its value. Refuses a
+ * GPU for a command that has no --target. */
 bool args_target(const struct args *a, const struct target **out, struct err *e);
 #endif

@@ -4,8 +4,8 @@
 #include "app/cli/cli.h"
 #include "explorer/tune/follow.h"
 
-/* Reads the schedule of --follow, a session of the same operator as `tuned`. *of gets its step
- * lines; without the option it is NULL. */
+/* Reads the schedule of --follow into *f. It must be a session of the same operator as `tuned`. *of
+ * gets this session, which owns the step lines; without the option *of keeps its value. */
 bool cli_follow_open(const struct args *a, const struct session *tuned, struct follow *f,
                      struct session **of, struct err *e);
 void cli_follow_close(struct follow *f, struct session *of);

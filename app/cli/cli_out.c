@@ -170,8 +170,8 @@ bool cli_has_unicode(const struct cli *c)
     return !args_has(c->args, OPT_NO_UNICODE) && streq(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* Adds a character of a text. Names, and texts that are not drawings, stay as they are in every
- * locale. */
+/* Adds the character at *p. Without Unicode, characters of drawings become ASCII; all others, such
+ * as letters in names, stay as they are. */
 static void add_char(struct str *out, const char **p, bool unicode)
 {
     const char *start = *p;

@@ -58,8 +58,8 @@ static void keep_json(struct pretrainer *x, const struct pretrain_visit *v)
         "loop_entropy", JSON(v->agents.loop_entropy), "seconds", JSON(v->seconds)));
 }
 
-/* Adds "entropy 1.31, 0.98", the entropies of the layout and loop agents; leaves out an agent
- * without choices. */
+/* Adds "entropy 1.31, 0.98", the entropies of the layout and loop agents; "none" for an agent that
+ * had no choice. Adds nothing while the agents are not trained. */
 static void add_entropy(struct str *out, const struct tune_agents *a)
 {
     const double of[] = { a->layout_entropy, a->loop_entropy };
@@ -98,7 +98,7 @@ static void visited(void *ctx, const struct pretrain_visit *v)
     fflush(stdout);
 }
 
-/* --- Its end --------------------------------------------------------------------------------- */
+/* --- The end of the training ----------------------------------------------------------------- */
 
 static void print_json(const struct pretrainer *x, const struct pretrain *p,
                        const struct pretrain_opts *o, const struct pretrain_done *done)

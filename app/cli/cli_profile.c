@@ -1,4 +1,4 @@
-/* `tilescope show --what profile`: the measurement of a step that the session contains. */
+/* `tilescope show --what profile`: prints the stored measurement of a session's current step. */
 #include "app/cli/cli.h"
 
 #include "app/views/measurement_doc.h"

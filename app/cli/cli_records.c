@@ -166,7 +166,7 @@ static bool do_check(struct ask *k, struct err *e)
     return true;
 }
 
-/* Moves the file away. Without --yes only if it is damaged. */
+/* Moves the records file away; without --yes only if it is damaged. */
 static int set_aside(const struct cli *c)
 {
     struct str moved = {0};

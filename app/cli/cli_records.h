@@ -19,7 +19,7 @@ struct ask {
 /* cli_records_ask.c: reads options and operands. */
 bool cli_records_options(struct ask *k, struct err *e);  /* reads the options into the filter */
 const char *cli_records_operand(struct ask *k);  /* returns the words after the verb; NULL: none */
-/* Reads the operand into the filter; any: it is for all machines unless --machine names one. */
+/* Reads the operand into the filter. any: the filter is for all machines without --machine. */
 bool cli_records_filter(struct ask *k, bool any, struct err *e);
 /* Finds the one task that the operand names. */
 bool cli_records_task(struct ask *k, struct record_task *out, struct err *e);

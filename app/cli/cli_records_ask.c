@@ -31,7 +31,7 @@ static bool find_run(struct ask *k, const char *name, struct err *e)
     return found == 1 || none_such(e, "run", name, "runs");
 }
 
-/* Finds a machine by words of its fingerprint; "all" means every machine. */
+/* Finds a machine by a part of its fingerprint; "all" means every machine. */
 static bool find_machine(struct ask *k, const char *name, struct err *e)
 {
     struct record_filter all = { .any_machine = true };
@@ -155,7 +155,7 @@ static bool which_task(struct err *e, const struct record_task *task, int n)
     return false;
 }
 
-/* Refuses a task without records; tells when other machines have measured it. */
+/* Refuses a task without records, and says whether other machines have measured it. */
 static bool no_records(struct ask *k, const char *text, struct err *e)
 {
     struct record_filter f = k->f;

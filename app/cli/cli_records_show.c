@@ -106,7 +106,7 @@ bool cli_records_list(struct ask *k, struct err *e)
     return true;
 }
 
-/* Prints run, trial and strategy of each record, then its times or its outcome. */
+/* Prints run, trial, strategy, times and outcome of each record. */
 static void add_records(struct ask *k, const struct record *rec, int n)
 {
     struct text_table t = { .align = "lrlrrrrl" };
@@ -161,7 +161,7 @@ static bool add_outcomes(struct ask *k, struct err *e)
     return true;
 }
 
-/* Prints the reasons of the failures in rec, each once. */
+/* Prints up to five different reasons of the failures in rec, the latest first. */
 static void add_reasons(struct ask *k, const struct record *rec, int n)
 {
     const char *said[5];

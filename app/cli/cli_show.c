@@ -181,7 +181,7 @@ static bool show_c(const struct cli *c, struct opened *o, struct str *out, struc
     return args_target(c->args, &t, e) && program_text_c(current(o), t, out, e);
 }
 
-/* Prints the assembly and the ports of its hottest loop. */
+/* Prints the assembly as JSON, and how its hottest loop loads the execution ports of the CPU. */
 static bool show_asm_json(const struct cli *c, struct opened *o, const struct target *t,
                           struct str *out, struct err *e)
 {
@@ -284,7 +284,8 @@ static void add_branch(struct str *out, const struct history *h, bool is_current
     free(row);
 }
 
-/* Prints every branch, or the one of --branch.  Moves in the history, and saves nothing. */
+/* Prints the steps of every branch, or of --branch. Switches branches in the history, but saves
+ * nothing. */
 static bool show_steps(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     struct history *h = o->session->history;
@@ -466,7 +467,7 @@ int cli_show(const struct cli *c)
         cli_put(&out);
     else if (!file_write_atomic(path, str_text(&out), out.len, &e))
         code = cli_fail(c, &e);
-    if (ok && o.session)                 /* a picture has taken the session */
+    if (ok && o.session)                 /* cli_view_svg has taken the session */
         note_spill(c, &o, v);
     str_free(&out);
     cli_close(&o);

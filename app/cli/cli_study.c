@@ -99,8 +99,9 @@ static void keep(void *ctx, const struct study_report *r)
     str_free(&before);
 }
 
-/* Checks before hours of measuring that -o can be written, and notes the state of the file in *out.
- * FILE.json and FILE.txt are single files; any other name is a folder for all files. */
+/* Checks, before hours of measuring, that -o can be written, and notes the state of its file in
+ * *out. FILE.json and FILE.txt are single files; any other name is a folder for the report and its
+ * charts. */
 static bool may_write(const char *to, const char *id, struct goal *out, struct err *e)
 {
     bool file = to && (str_ends(to, ".json") || str_ends(to, ".txt"));

@@ -99,7 +99,7 @@ static bool measure_once(void *ctx, struct machine_model *out, struct err *e)
 }
 
 /* Measures the machine model, and takes the higher roofs of the stored one.  If the result cannot
- * be stored, this session uses it all the same. */
+ * be stored, it is still used in this session. */
 static bool measure_machine(struct app_job *j, const struct cancel *c, const struct progress *pr)
 {
     struct machine here;
@@ -164,8 +164,8 @@ static void show_past(struct tune_task *t)
     arena_free(a);
 }
 
-/* Sets the objective: without a GPU, candidates for one are ranked by simulation; the view tells
- * this. */
+/* Sets the objective: where there is no GPU, candidates for one are ranked by simulation.  The view
+ * of the tuner says so. */
 static void choose_objective(struct app_job *j, const struct session *s)
 {
     struct cuda_info device;

@@ -76,8 +76,8 @@ struct tune_snapshot;
 struct app_job {
     enum job_kind kind;
     char *recipe;                /* the operator's spec, then one step per line; OPEN: the path */
-    /* chosen (NETWORK), accuracy (also TUNE, STOPPED): as in struct network_order; set after
-     * job_new */
+    /* Set after job_new: chosen (jobs of the group NETWORK) and accuracy (also TUNE, STOPPED), both
+     * as in struct network_order. */
     char *chosen; double accuracy;
     int tag;                     /* set by the caller, and not changed */
     int threads;
@@ -89,12 +89,15 @@ struct app_job {
     double patience;             /* FORECAST: factor for its time limit, set after job_new; or 0 */
     int64_t lens_from;           /* LENS: see struct lens_opts; set after job_new */
     struct tune_snapshot *snapshot;      /* TUNE, set after job_new; the job owns a reference */
-    /* The members below are the result. */
+    /* The members below are the result, except those that are set by the caller or after
+     * job_new. */
     bool ok;
     struct err e;                /* when not ok; ERR_CANCEL after a cancel */
-    struct measurement m;        /* MEASURE; the job owns m.sim.detail */
+    struct measurement m;        /* MEASURE; m.sim.detail is `detail`, which the job owns */
     struct sim_detail *detail;
-    struct str text;             /* C, ASM, SASS */
+    /* C, ASM, SASS: the code; BISECT, NETWORK_TUNE: a sentence on the result; CURES, FORECAST: the
+     * rows to predict, set after job_new */
+    struct str text;
     struct arena *mem;           /* memory of lines */
     struct code_lines lines;     /* the loops to which the lines of text belong */
     struct port_pressure ports;  /* ASM: port pressure of the hottest loop */
@@ -108,7 +111,7 @@ struct app_job {
     struct job_pair *pair;       /* COMPARE: both sides */
     struct lens *lens;           /* LENS: the lens; the lines of cure are in its arena */
     struct forecast *cure, now;
-    int n_cures;                 /* CURES, FORECAST: the rows of text, which are in mem */
+    int n_cures;  /* number of rows of cure; of CURES, FORECAST: the rows of text, copied to mem */
     unsigned stamp;              /* CURES, FORECAST: set by the caller, and not changed */
     struct bisection bisection;  /* BISECT: the result; its text is in `text` */
     struct ablation *ablation;   /* ABLATE: the result */
@@ -140,7 +143,7 @@ bool job_run_forecast(struct app_job *j, const struct program *p, const struct p
 struct job_queue;
 bool job_queue_open(struct job_queue **out, struct err *e);
 void job_queue_close(struct job_queue *q);               /* cancels the jobs and waits for them */
-/* becomes readable when a job has ended or progressed */
+/* Returns a descriptor that becomes readable when a job has ended or progressed. */
 int job_queue_fd(const struct job_queue *q);
 /* Starts j and takes ownership. Cancels the job that runs in the same lane; that job still reports
  * its end, as cancelled. */

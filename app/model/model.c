@@ -156,7 +156,7 @@ struct pane_doc *model_focused(struct model *m)
     return m->focus == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[m->focus]];
 }
 
-/* Whether the cursor of the steps is on one that no longer applies. */
+/* Whether the cursor of the ledger is on a step that no longer applies. */
 static bool on_held_step(const struct model *m)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
@@ -237,8 +237,8 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis)
 struct nest_loop { const struct stage *stage; int axis; };
 
 /* Finds the loop under the cursor of the nest and those around it, inner ones first, at most max.
- * Returns their number.  A nest may have several loops of an axis: one that sets to zero, one that
- * sums, one that stores; each has other loops around it. */
+ * Returns their number.  A nest may have several loops of one axis, for example one that sets to
+ * zero, one that sums and one that stores; each has other loops around it. */
 static int loops_around(const struct model *m, struct nest_loop *out, int max)
 {
     const struct pane_doc *p = &m->pane[VIEW_NEST];

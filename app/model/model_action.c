@@ -103,7 +103,8 @@ static int join_move(const char **order, int n, const char *loop, const char *ot
 }
 
 /* Moves the loop under the cursor. A move right after a move of the same loop replaces that step.
- * The earlier step is left by goto, because undo would revert the last change of a past step. */
+ * The earlier step is left by goto, because undo might instead revert the last change of a past
+ * step. */
 static void move_loop(struct model *m, const char *line, bool inwards)
 {
     const char *order[MAX_DIMS * 2];
@@ -204,7 +205,8 @@ static void scroll_sideways(struct model *m, int delta)
     p->scroll.left = left;
 }
 
-/* A count is the number of the line, from 1; in the list of steps that of the step, from 0. */
+/* A count is the number of the line, from 1; in the list of steps it is the number of the step,
+ * from 0. */
 static void go_to_line(struct model *m, int otherwise)
 {
     struct pane_doc *p = model_focused(m);
@@ -287,7 +289,8 @@ static void cancel(struct model *m)
         model_info(m, "the tuner goes on; t shows it, then x stops it");
     } else {
         model_info(m, "nothing is open or running that Esc could end; q leaves");
-        m->message.fades = FADE_TICKS;    /* something may run soon */
+        /* the message goes: soon something may run that Esc cancels */
+        m->message.fades = FADE_TICKS;
     }
 }
 
@@ -334,7 +337,7 @@ static bool is_topic(const char *word)
 void model_close_overlay(struct model *m)
 {
     if (m->overlay == OVERLAY_HELP) {
-        str_clear(&m->search);            /* it was about a page of help, and not about a view */
+        str_clear(&m->search);            /* that search was of a page of help, not of a view */
         str_add(&m->search, str_text(&m->covered));
     }
     m->overlay = OVERLAY_NONE;

@@ -9,7 +9,8 @@ bool model_fill_in(struct model *m, const char *line, struct str *out);
 /* Appends a file name: the session's, or else "resnet18.yaml" of a model, "c2d.yaml" of an
  * operator, "graph.yaml" of another graph. */
 void model_put_file(const struct model *m, struct str *out);
-/* Returns line, or the line that removes the annotation if the loop under the cursor has it. */
+/* Returns line, which annotates the loop under the cursor; or if the loop has this annotation
+ * already, the line that removes it. */
 const char *model_toggled(const struct model *m, const char *line);
 /* Copies the program into arena a, so that trying a step leaves nothing in the session's arena. */
 const struct program *model_try_on(struct arena *a, const struct program *p);

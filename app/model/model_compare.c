@@ -48,8 +48,8 @@ static int state_of_branch(const struct history *h, const char *arg, const char 
     return -1;
 }
 
-/* Returns the state that `mark` names: a step of this branch, a branch, or a step of a branch; -1
- * with a message. *branch: the name of that branch, or NULL. */
+/* Returns the state that the argument of `mark` names: a step of this branch, a branch, or a step
+ * of a branch; -1 with a message.  *branch: the name of the branch if arg has one, else NULL. */
 static int named_state(struct model *m, const char *arg, const char **branch)
 {
     const struct history *h = m->session->history;

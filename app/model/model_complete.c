@@ -132,8 +132,8 @@ static void offer_inner(struct word_list *w, const struct model *m, const struct
         }
 }
 
-/* Offers the results of kernels that one other kernel reads alone, or, after the name of such a
- * result, the result of that kernel. */
+/* first NULL: offers the results of kernels that only one other kernel reads.  Else offers the
+ * result of the kernel that reads `first`. */
 static void offer_joined(struct word_list *w, const struct network *net, const char *first)
 {
     for (int i = 0; i < net->parts.n; i++) {
@@ -173,12 +173,14 @@ static void offer_commands(struct word_list *w, const struct model *m)
 {
     for (int i = 0; i < appcmd_rows() && model_shows_network(m); i++) {
         struct command_row row = appcmd_row(i);
-        bool own = appcmd_find(row.name, strlen(row.name)) >= 0;      /* they come below */
+        /* the loop below offers the app's own */
+        bool own = appcmd_find(row.name, strlen(row.name)) >= 0;
         if (!own && (model_network_takes(row.name) || streq(row.name, "measure")))
             offer(w, row.name, row.help);
     }
     for (int i = 0; i < APP_COUNT; i++) {
-        bool opens = m->network && (i == APP_TUNE || i == APP_EXPORT);  /* a kernel, or says how */
+        /* tune opens a kernel; export says how to do it */
+        bool opens = m->network && (i == APP_TUNE || i == APP_EXPORT);
         bool other = i == APP_MODULE && !model_shows_network(m);
         if ((opens || model_command_fits(m, i)) && !other)
             offer(w, appcmd_info((enum app_command)i)->name,
@@ -288,7 +290,8 @@ static void add_help(struct completions *c)
     }
 }
 
-/* Completes a line of the explorer.  A step that lacks its group is completed as with it. */
+/* Completes a line of the explorer.  If a step lacks its group, completes it as if it had the
+ * group. */
 static void complete_step(const struct model *m, struct arena *a, const char *line,
                           const char *const *names, struct completions *out)
 {
@@ -319,7 +322,7 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
     size_t n = strcspn(start, " ");
     int id = start[n] == ' ' ? appcmd_find(start, n) : -1;
     for (int i = 0, k = 0; i < APP_COUNT; i++)
-        if (i != APP_MODULE)              /* of the list of a network only */
+        if (i != APP_MODULE)              /* `module` is only for the list of a network */
             names[k++] = appcmd_info((enum app_command)i)->name;
     if (m->prompt.mark == PROMPT_SAVE) {
         struct word_list files = {.a = a, .prefix = line};

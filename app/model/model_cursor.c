@@ -33,8 +33,8 @@ static enum view focused_view(const struct model *m)
     return m->view[m->focus];
 }
 
-/* Shows view `to` for the object on which Enter was pressed. Esc goes back (model_jump_back).  A
- * jump back to the place of the last jump undoes that jump. */
+/* Shows view `to` for the object on which Enter was pressed.  Esc goes back (model_jump_back).  A
+ * jump that leads back to the view of the last jump only removes that jump. */
 static void jump_to(struct model *m, enum view to)
 {
     struct jump j = { focused_view(m), to, model_focused(m)->scroll };

@@ -1,5 +1,5 @@
-/* Predicts cache misses and times of the typed line and of the step under the cursor, and misses of
- * the entries of the menu.  A job computes them, so that no key waits. */
+/* Predicts cache misses and times: of the typed line, of the step under the cursor, and of the
+ * entries of the menu.  A job computes them, so that no key waits. */
 #include "app/model/model.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #define MOST_FORESEEN 64                  /* most lines of one job */
 #define MOST_TRIES 2  /* most tries of a line: during the first one the machine may be busy */
-#define ROUGH 0.2  /* the error of a sample from which its prediction is said to be rough */
+#define ROUGH 0.2  /* a prediction whose sample has at least this error is said to be rough */
 #define PATIENCE 10                       /* the second try may take longer by this factor */
 
 void model_forecast_forget(struct model *m)
@@ -150,7 +150,8 @@ static double predicted_ms(const struct model *m, const struct prediction *p)
                                model_program(m)->base->flops, p->accesses);
 }
 
-/* Returns the predicted change of the time from `now` (NULL: unknown); NAN: unknown. */
+/* Returns the share by which the predicted time of p differs from that of `now`: -0.5 is half the
+ * time.  NAN: one of the two times is unknown; `now` may be NULL. */
 static double time_change(const struct model *m, const struct prediction *p,
                           const struct forecast *now)
 {
@@ -203,9 +204,9 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
     return is_better(m, line ? find(m, state, line) : NULL, other ? find(m, state, other) : NULL);
 }
 
-/* Appends "; time -91 %", the change from `now`, or "; about 0.26 ms" without it; nothing without a
- * machine model. Loads that wait make all times of a schedule longer than predicted, so that
- * changes are nearer to the truth than times. */
+/* Appends "; time -91 %", the change from `now`, or "; about 0.26 ms" without `now`; nothing
+ * without a machine model. Loads that wait make all times of a schedule longer than predicted, so
+ * that changes are nearer to the truth than times. */
 static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
                      struct str *out)
 {

@@ -14,7 +14,7 @@ int model_step_at(const char *line)
     return at;
 }
 
-/* Whether a group has a step of that name, as `loop` has vectorize. */
+/* Whether a group has the step with which the line begins, as `loop` has vectorize. */
 static bool has_step(const char *group, const char *line)
 {
     for (int k = 0; k < STEP_KIND_COUNT; k++)
@@ -47,8 +47,8 @@ const char *model_group_completed(const struct model *m, const char *line)
     return has_step("loop", line + model_step_at(line)) ? "loop" : "layout";
 }
 
-/* Returns a copy of the program, with or without its loop steps; NULL: there is none without
- * them. */
+/* Returns a copy of the program, with or without its loop steps; NULL: the other steps cannot be
+ * replayed alone. */
 static const struct program *copy_of(struct arena *a, const struct program *p, bool loops)
 {
     const char **step = ARENA_ARRAY(a, const char *, p->n_steps + 1);
@@ -74,8 +74,8 @@ static const struct program *before_step(const struct model *m, const char *line
     return number >= 1 && number <= n ? history_state(h, path[number - 1])->program : NULL;
 }
 
-/* Whether the step of a line is legal in a group after program p.  *e: why it is not.  Layout steps
- * at the end go before the loop steps. */
+/* Whether the step of a line is legal in a group after program p.  *e: why it is not.  A new layout
+ * step at the end of the branch goes before the loop steps, so it is tried without them. */
 static bool is_legal(struct arena *a, const struct program *p, const char *group, const char *line,
                      struct err *e)
 {
@@ -112,7 +112,7 @@ static const char *group_of(const struct model *m, const char *line, struct err 
         return NULL;
     const struct program *p = before_step(m, line);
     if (!p)
-        return loop ? "loop" : "layout";  /* the line will be refused for its number */
+        return loop ? "loop" : "layout";  /* running the line will refuse its number */
     if (loop && layout) {
         struct arena *a = arena_new();
         loop = is_legal(a, p, "loop", line, &of_loop);

@@ -64,7 +64,8 @@ void model_cured(struct model *m, struct app_job *j)
     }
 }
 
-/* Lists the n loops around the touch.  Returns the place of the chosen loop among them; n: none. */
+/* Lists the n loops around the touch that the playback shows.  Returns the place of the chosen loop
+ * among them; n: it is not one of them. */
 static int place_of_loop(const struct lensing *k, int around[LENS_DEEPEST], int *n)
 {
     int i = 0;
@@ -122,7 +123,7 @@ bool model_lens_on_cure(const struct model *m)
     return model_lens_fits(m) && chosen_cure(m) >= 0;
 }
 
-/* Runs the steps of the chosen cure, or none of them. */
+/* Runs all steps of the chosen cure; if one is refused, takes the others back. */
 static bool apply_cure(struct model *m)
 {
     int i = chosen_cure(m), n = 0;
@@ -143,7 +144,8 @@ static bool apply_cure(struct model *m)
     return ok;
 }
 
-/* Moves the playback to a touch. -1: no such touch exists. */
+/* Moves the playback to a touch.  If the window has no such touch (-1 or past the end), shows
+ * `why`. */
 static bool go_to(struct model *m, int at, const char *why)
 {
     const struct lens *l = m->lensing.lens;
@@ -162,8 +164,8 @@ static int next_iteration(const struct lensing *k, int dir, long long n)
     return at;
 }
 
-/* Chooses the next inner one of the loops around the touch; after the innermost one, and after a
- * loop that is not around the touch, the outermost one. */
+/* Chooses the next loop inwards among the loops around the touch.  After the innermost one, or if
+ * the chosen loop is not one of them, chooses the outermost one. */
 static bool next_loop(struct model *m)
 {
     struct lensing *k = &m->lensing;

@@ -25,7 +25,8 @@ static int merge_tuned(struct app_network *n, const struct app_job *j)
     const char *found = str_text(&j->session->kernels), *at, *spec;
     const char *const *line;
     int n_lines, changed = 0;
-    str_printf(&all, "%s%s", found, j->chosen);          /* it may have dropped some */
+    /* the search may have dropped kernels of j->chosen */
+    str_printf(&all, "%s%s", found, j->chosen);
     const char *dropped = str_text(&all) + strlen(found);
     for (at = str_text(&all); kernels_next(&at, a, &spec, &n_lines, &line);) {
         bool has = kernels_find(found, a, spec, &n_lines, &line);
@@ -45,8 +46,8 @@ static int merge_tuned(struct app_network *n, const struct app_job *j)
     return changed;
 }
 
-/* Shows the times that a search measured before it began, unless there are some, or the network is
- * another one now. */
+/* Shows the times of the network that a search measured at its beginning; unless the network has
+ * times already, or is another one now. */
 static void take_first(struct app_network *n, const struct app_job *j)
 {
     const struct network_live_result *r = &j->tuned;
@@ -78,8 +79,10 @@ void model_network_tuned(struct model *m, struct app_job *j)
     int own = merge_tuned(n, j);
     if (!streq(before, str_text(&n->session->kernels))) {
         model_network_update(m);
-        session_autosave(n->session, &ignored);      /* of the network, also in a kernel */
-        n->measure_wanted = j->tuned.unchecked_s <= 0;     /* else m asks for it: it takes long */
+        /* the network's autosave, even while a kernel is open */
+        session_autosave(n->session, &ignored);
+        /* else it takes long, and waits for the key m */
+        n->measure_wanted = j->tuned.unchecked_s <= 0;
     }
     free(before);
     if (own > 0)

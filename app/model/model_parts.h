@@ -8,8 +8,8 @@
 #include "sessions/file/session.h"
 #include "sessions/report/compare.h"
 
-/* Unsaved changes of what is open: own of the session itself (found), and those of the kernels of a
- * network. */
+/* Unsaved changes that an earlier run left of what is open: those of the session itself (`found`,
+ * if `own`), and those of n kernels of a network. */
 enum { RECOVER_KERNELS = 16 };
 struct unsaved_work {
     bool own;
@@ -54,8 +54,8 @@ struct tuner {
     bool ask;                            /* whether has_old is wanted for the current state */
     int asked;                           /* has_old is valid for the state with tag asked - 1 */
     bool has_old; struct tuning_stopped old;  /* old: the stopped search, if has_old */
-    /* end: how the search ended; place: which branch has the best; back: how to leave it, in
-     * the state `after` of the branch after_branch; note: further remarks */
+    /* end: how the search ended.  place: which branch has the best.  back: how to go back from
+     * there; it applies in the state `after` of branch after_branch.  note: further remarks. */
     struct str end, place, back, note;
     const char *after_branch;            /* the user's current branch when it ended */
     struct tune_winner winner;
@@ -68,7 +68,7 @@ struct marking {
     int state;                           /* the marked state; -1: none */
     const char *branch;  /* the branch whose current step was marked; NULL: a step was marked */
     int what;  /* what is shown: an enum compare_of, or MARKING_ABLATION */
-    bool wanted;                         /* whether a job of this kind runs or is due: */
+    bool wanted;                         /* whether job `job` runs or is due */
     enum job_kind job;
     int number;                          /* number of the latest job */
     int from, to;                        /* the states that the job compares */
@@ -80,8 +80,9 @@ struct marking {
     int ablated;                         /* the state that the ablation is of */
 };
 
-/* A kernel of the network that was opened.  was: its text and the steps that the session began with
- * (session_network.h); chosen: whether these were not the instant ones. */
+/* A kernel of the network that was opened.  was: its text, and the steps that the session began
+ * with, in the form of network_order.chosen.  chosen: whether the user or the tuner chose these
+ * steps; else they are an instant schedule. */
 struct app_kernel { struct session *session; char *was; bool conversion, chosen; };
 
 /* The open network (model_network.c).  It is on the screen while no session is. */
@@ -91,24 +92,24 @@ struct app_network {
     struct network_made *timed;  /* the last network with measurements, perhaps `made`; or NULL */
     bool sorted;                         /* whether the list on the screen is sorted by times */
     VEC(struct app_kernel) kernels;
-    bool gave_up;                        /* whether the kernels' other branches are not kept */
+    bool gave_up;                        /* whether the user gave up the kernels' other branches */
     struct scroll at;                    /* the place in the list, kept while a kernel is shown */
-    struct str opened;                   /* what was opened, in the form of network_order */
+    struct str opened;  /* the open kernel as it was when it opened, in the form of `was` above */
     int tag;                             /* tag of its jobs; changes with the network */
     bool build_wanted, measure_wanted;
     bool outdated;  /* whether a cancelled build left `made` without the latest steps */
     struct network_live *live;           /* search of all kernels; NULL: there was none */
     bool tune_wanted;                    /* whether a search of tune_s seconds should run */
     double tune_s;
-    int tune_tag, tune_of;               /* tag of the search's job; of the network it began on */
+    int tune_tag, tune_of;               /* tag of the search's job; `tag` when the search began */
     unsigned live_seen;                  /* the version of its text on the screen */
     struct str why;                      /* why the network could not be built; "": it could be */
     VEC(char *) undone;  /* undone steps of the network; redo takes the last one first */
 };
 
-/* The program after the step on the prompt (model_preview.c); NULL: none. It belongs to the line on
- * the prompt and to the state with that stamp. slow: trying a step in this state takes too long.
- * late: this line was not tried for that reason. */
+/* The program after the step on the prompt (model_preview.c); NULL: none.  It belongs to `line` and
+ * to the program with this stamp.  slow: trying a step in this state takes too long.  late: this
+ * line was not tried for that reason. */
 struct preview {
     struct history *copy;                /* the copy of the branch that has the program */
     const struct program *program;
@@ -125,21 +126,24 @@ struct lensing {
     int tag;
     struct cache_config cache;
     const struct target *target;
-    /* from: the window that is wanted; asked: the window that the lens shows */
+    /* where a window begins (struct lens_opts): from: the wanted window; asked: that of `lens` */
     int64_t from, asked;
     struct lens *lens;
-    struct forecast *cure, now;          /* lines in the arena of lens; ranked when predicted */
+    /* cure: its lines are in the arena of lens; ranked when predicted.  now: without a cure */
+    struct forecast *cure, now;
     int n_cures;
-    bool predicted;                      /* the misses of cure and now are known, if ever */
-    bool stopped; int stopped_tag;       /* cancelled while the state had that tag */
-    unsigned number;                     /* of the lens: counts the lenses of this session */
+    bool predicted;                      /* whether the job that predicts cure and now has ended */
+    /* whether the user cancelled the lens of the state stopped_tag */
+    bool stopped; int stopped_tag;
+    unsigned number;                     /* number of the lens: counts the lenses of this session */
     struct str why;
     int at, loop;                        /* the touch that the playback shows; the chosen loop */
     bool to_playback;                    /* whether the view scrolls to the playback */
 };
 
-/* Predicted misses (model_forecast.c) after `line` from a state of the history; "": of that state
- * itself, with the program that has that stamp. */
+/* Predicted misses (model_forecast.c): `after` applying `line` in a state of the history, and
+ * `now`, in that state itself; line "": both are those of the state.  The rows are for the program
+ * with this stamp. */
 struct foreseen { int state; char *line; struct forecast after, now; int tries; };
 struct foreseeing { unsigned stamp; VEC(struct foreseen) rows; };
 #endif

@@ -6,9 +6,9 @@
 #include "explorer/history/rebase.h"
 #include "kernels/base/subprocess.h"
 
-#define PREVIEW_S 0.05                   /* no preview if a step takes longer than this */
-#define MOST_NOTED 3                     /* later steps that a preview names */
-#define MOST_NODES 64  /* no preview either for more nodes: lowering them takes longer */
+#define PREVIEW_S 0.05  /* seconds; no more previews in a state where one took longer */
+#define MOST_NOTED 3                     /* most later steps that a preview names */
+#define MOST_NODES 64  /* no preview of programs with more nodes: lowering them takes too long */
 
 /* Appends which later steps would have no effect, which names would mean other loops, and where a
  * layout step is inserted before loop steps. */

@@ -32,8 +32,8 @@ static void put_text(struct str *out, const struct model *m, const char *text)
             str_add_char(out, *text);
 }
 
-/* Whether a step that begins as step i of the tour is what that step asks for.  A split may also
- * name its outer factor: only the inner one is given. */
+/* Whether a step that begins like step i of the tour is the one that the tour asks for.  Of a split
+ * only the inner factor is compared, because the user may give the outer one or not. */
 static bool is_asked(const struct model *m, int i, const char *step)
 {
     struct str line = {0};

@@ -158,7 +158,7 @@ static void ended_well(struct model *m, const struct tuning *t)
     if (!ok)
         model_error(m, &e);
     else if (!m->prompt.open) {
-        str_clear(&m->message.echo);      /* the message is not of what was typed last */
+        str_clear(&m->message.echo);      /* the message is not about the line typed last */
         model_info(m, "%s: %s", t->answered ? "from the records" : "tuned", str_text(&said));
     }
     str_free(&said);

@@ -17,15 +17,15 @@ void network_live_text(struct network_live *l, struct str *out);
 void network_live_hold(struct network_live *l, bool hold);
 bool network_live_waits(struct network_live *l);         /* whether it waits */
 
-/* unchecked_s: that of struct network_tuning.  first: the measurement of the network as it was,
- * with n_calls times in call_s, which the owner frees. */
+/* unchecked_s: as in struct network_tuning.  first: the measurement of the network before the
+ * search.  call_s: the times of its n_calls calls, which the owner of the result frees. */
 struct network_live_result {
     double unchecked_s, *call_s;
     int n_calls;
     struct network_measurement first;
 };
-/* The kernels of s are tuned for `seconds`.  On success their schedules are in s->kernels, and
- * *said is a sentence on the result; a cancel keeps what is clearly faster. */
+/* Tunes the kernels of s for `seconds`.  On success their schedules are in s->kernels, and *said is
+ * a sentence on the result.  A cancelled search keeps the schedules that are clearly faster. */
 struct network_live_order { double seconds; int threads; };
 bool network_live_tune(struct network_live *l, struct session *s,
                        const struct network_live_order *o, const struct progress *pr,

@@ -9,7 +9,7 @@
 #include "sessions/file/shipped.h"
 
 #define UNSAVED_MAX 12                   /* most autosaves that are listed, the newest ones */
-#define RECENT_MAX 6                     /* most recent sessions; leaves room for operators below */
+#define RECENT_MAX 6  /* at most this many recent sessions, so that operators have room */
 
 static struct start_entry *add_entry(struct start_list *s, enum start_kind kind, const char *path)
 {
@@ -131,7 +131,8 @@ void start_read(struct start_list *s)
     start_free(s);
     int n = session_autosaves(saved, UNSAVED_MAX);
     for (int i = 0; i < n; i++)
-        if (!saved[i].kernel || !saved[i].numbers)       /* a network measures its kernels again */
+        /* numbers alone of a kernel are not worth an entry: the network measures it again */
+        if (!saved[i].kernel || !saved[i].numbers)
             add_unsaved(s, &saved[i]);
     n = session_recent(recent, RECENT_MAX);
     for (int i = 0; i < n; i++)

@@ -10,7 +10,7 @@ struct start_entry {
     enum start_kind kind;
     char path[512], title[256];
     struct autosave autosave;
-    int kernels;  /* of a network with unsaved changes: how many kernels have some of their own */
+    int kernels;  /* of a network: number of its kernels with unsaved changes */
     const struct op_family *op;
     bool expert;                         /* whether an expert schedule is shipped for op */
 };

@@ -87,7 +87,8 @@ static const struct tune_candidate *copy_trial(struct arena *a, const struct tun
     return c;
 }
 
-/* Copies only new trials and arms: listed trials never change, and an arm keeps its layout. */
+/* Copies the trials that are new, since listed trials never change, and all arms.  The text of an
+ * arm never changes, so it is copied only once. */
 static void copy(struct tune_snapshot *s, const struct tune_view *v)
 {
     for (int i = s->trial.len; i < v->n_trials; i++)

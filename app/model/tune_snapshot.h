@@ -31,7 +31,8 @@ const struct tuning_timed *tune_winner_timed(const struct tune_winner *w, int tr
 struct tune_snapshot;
 /* A snapshot is reference-counted: new has one owner, share adds one, the last drop frees it. */
 struct tune_snapshot *tune_snapshot_new(void);
-/* Raised when the search is to end; the best candidates are compared then (struct tune_opts). */
+/* Returns the flag that ends the search when it is raised; the best candidates are still compared
+ * then (struct tune_opts). */
 struct cancel *tune_snapshot_stop(struct tune_snapshot *s);
 struct tune_snapshot *tune_snapshot_share(struct tune_snapshot *s);
 void tune_snapshot_drop(struct tune_snapshot *s);        /* s may be NULL */
@@ -48,7 +49,7 @@ void tune_snapshot_put(struct tune_snapshot *s, const struct tune_view *v,
 const struct tune_view *tune_snapshot_lock(struct tune_snapshot *s);
 void tune_snapshot_unlock(struct tune_snapshot *s);
 void tune_snapshot_hold(struct tune_snapshot *s, bool hold);
-/* whether the search is held and does nothing */
+/* Whether the search is held and does nothing. */
 bool tune_snapshot_waits(struct tune_snapshot *s);
 unsigned tune_snapshot_version(struct tune_snapshot *s); /* number of snapshots so far */
 #endif

@@ -10,8 +10,8 @@ struct canvas { int w, h; struct canvas_cell *cell; };   /* size in cells; dots 
 
 void canvas_open(struct canvas *c, int w, int h);
 void canvas_close(struct canvas *c);
-/* Draw dots; x runs to the right, y down.  dash > 0: draws only the first half of every `dash`
- * dots. */
+/* Draw dots. x and y count dots, to the right and down. dash > 0: draws only the first half of
+ * every `dash` dots. */
 void canvas_dot(struct canvas *c, int x, int y, enum style s);
 void canvas_line(struct canvas *c, double x0, double y0, double x1, double y1, enum style s,
                  int dash);
@@ -19,7 +19,7 @@ void canvas_line(struct canvas *c, double x0, double y0, double x1, double y1, e
 void canvas_text(struct canvas *c, int col, int row, unsigned s, const char *text);
 /* Counts the cells among w cells from (col, row) that are used or outside the canvas. */
 int canvas_used(const struct canvas *c, int col, int row, int w);
-/* Whether one of these cells has a character. */
+/* Whether one of the w cells from (col, row) has a character. */
 bool canvas_written(const struct canvas *c, int col, int row, int w);
 /* Append each row as a line of d, or of out. */
 void canvas_doc(const struct canvas *c, struct doc *d);

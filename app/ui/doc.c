@@ -227,14 +227,14 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h)
     return row < head_rows(d, h) ? row : s->top + row;
 }
 
-/* Scrolls so that the cursor is visible; in a list also the headings above its first entry, and
- * the lines below its last one. */
+/* Scrolls so that the cursor is visible. In a list, the first entry also shows the headings above
+ * it, and the last entry the lines below it. */
 static void show_cursor(const struct doc *d, struct scroll *s, int h)
 {
     int last_top = d->lines.len > h ? d->lines.len - h : 0;
     if (s->cursor < s->top + head_rows(d, h))
         s->top = s->cursor - head_rows(d, h);
-    int end = s->cursor + 1;              /* of the line, which may have several rows */
+    int end = s->cursor + 1;              /* one past the last row of the cursor's line */
     while (end < d->lines.len && d->lines.data[end].more && end - s->cursor < h)
         end++;
     if (end > s->top + h)
@@ -281,8 +281,9 @@ void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h)
     show_cursor(d, s, h > 0 ? h : 1);
 }
 
-/* Returns the first row of the line to which a move in that direction leads: of the one that row
- * `at` continues, or of the next one.  After the last line, that of the last line. */
+/* Returns the row at which the cursor stops after a move to row `at`. Rows that continue a line are
+ * skipped: upwards to the beginning of that line, downwards to the next line. Behind the last line
+ * the cursor stops at that line's first row. */
 static int whole_line(const struct doc *d, int at, int dir)
 {
     int i = clamp(at, 0, d->lines.len - 1);

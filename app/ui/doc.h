@@ -1,8 +1,8 @@
 /* A document: the styled lines that a pane shows, with the object that each line stands for, and a
  * cursor over them.
  *
- * Every view builds a document and draws it.  It builds when the program or the width changes;
- * drawing and moving compute nothing. */
+ * Every view builds a document and draws it. A document is built anew when the program or the width
+ * changes; drawing it and moving in it compute nothing. */
 #ifndef TS_APP_DOC_H
 #define TS_APP_DOC_H
 #include "app/ui/grid.h"
@@ -35,7 +35,8 @@ struct doc {
     struct str text, style; bool cut;                    /* the line being written */
 };
 
-/* The reader's place in a document. */
+/* The reader's place in a document: the line of the cursor, the first line and the first column in
+ * sight, and the selected word of the cursor's line. */
 struct scroll { int cursor, top, left, item; };
 
 void doc_open(struct doc *d);
@@ -91,11 +92,13 @@ int doc_find_id(const struct doc *d, int id);
 struct doc_look {
     bool focused;
     const char *search;                  /* text whose matches are marked; NULL or "": none */
-    /* a name to mark, only on lines of that stage; NULL: none, any stage */
+    /* word: a name to mark; NULL: none. stage: it is marked only on lines of this stage; NULL: on
+     * all */
     const char *word, *stage;
-    /* marks names of these letters as well, also with digits behind them: ker, ker0; NULL: none */
+    /* a second name to mark, also with digits behind it, as ker and ker0; NULL: none */
     const char *local;
-    /* whether a line, by its id, gets a bar in the gutter, or is marked as a name is; NULL: none */
+    /* Whether the line with this id gets a bar in the gutter (lit), or is marked like a name
+     * (marked). NULL: no line is. */
     bool (*lit)(const void *ctx, int id), (*marked)(const void *ctx, int id);
     const void *ctx;
 };

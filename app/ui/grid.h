@@ -42,7 +42,7 @@ void grid_clear(struct grid *g);  /* blanks all cells; resets clip and cursor */
 struct rect grid_clip(struct grid *g, struct rect r);
 void grid_unclip(struct grid *g, struct rect old);
 
-/* NULL: outside of the grid */
+/* Returns the cell at (x, y); NULL outside of the grid. */
 const struct grid_cell *grid_at(const struct grid *g, int x, int y);
 void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch);
 /* Draws text; returns the x after it. */

@@ -30,8 +30,8 @@ static const struct { const char *colour; bool bold, reverse; } looks[STYLE_COUN
     [STYLE_SERIES + 4] = {"#d75f00", false, false},
 };
 
-/* Returns the strokes of a line-drawing character: it is drawn, because fonts leave gaps between
- * rows.  Bits: left, right, up, down. */
+/* Returns the strokes of a line-drawing character, as bits: left 1, right 2, up 4, down 8; 0: it is
+ * another character. These characters are drawn as lines, because fonts leave gaps between rows. */
 static unsigned strokes_of(uint32_t ch)
 {
     static const struct { uint32_t ch; unsigned strokes; } box[] = {
@@ -82,7 +82,8 @@ static void put_fill(struct str *out, const char *colour)
         str_add(out, " class=\"t\"");
 }
 
-/* Appends the text of the cells from x to end of a row, without line-drawing characters. */
+/* Appends the text of cells x to `end` of row y to `out`, and the strokes of its line-drawing
+ * characters to `lines`. Returns the column behind the last other character that is not a blank. */
 static int run_text(const struct grid *g, int x, int end, int y, struct str *out, struct str *lines)
 {
     int last = x;

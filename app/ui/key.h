@@ -10,7 +10,7 @@ enum key_code {
     K_NONE = 0, K_TAB = 9, K_ENTER = 13, K_ESC = 27, K_BACKSPACE = 127,
     K_UP = 0x110000, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_INS, K_DEL,
     K_BACKTAB, K_SHIFT_UP, K_SHIFT_DOWN,
-    K_WORD_LEFT, K_WORD_RIGHT,           /* with Ctrl or Alt: only the prompt has them */
+    K_WORD_LEFT, K_WORD_RIGHT,           /* Left and Right with Ctrl or Alt, for the prompt */
     K_F1, K_F12 = K_F1 + 11,
     K_ALT = 0x200000
 };
@@ -22,8 +22,8 @@ void key_text(struct str *out, int key);
 
 struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* wheel: -1 up, 1 down */
 
-/* The parts of the screen to which keys belong: X(id, name in settings, title in help, the way
- * there in a session; "": every session has it, NULL: no session has it). */
+/* The parts of the screen to which keys belong: X(id, name in settings, title in help, way). way:
+ * which key leads there in a session; "": none is needed; NULL: none does. */
 #define KEY_CONTEXTS(X) \
     X(NEST, "nest", "On a loop", "1 shows the nest: move to a line that begins with `for`") \
     X(ACCESS, "access", "On an access to memory", "1 shows the nest: Right goes to an access") \
@@ -61,8 +61,8 @@ enum key_action {
     ACTION_OPEN, ACTION_SAVE_AS, ACTION_DISCARD, ACTION_BACK, ACTION_CANCEL, ACTION_QUIT
 };
 
-/* Returns the lines by which an action moves in a pane of so many rows; 0: it does not move by
- * lines. */
+/* Returns the number of lines by which an action moves in a pane of `rows` rows, negative: upwards;
+ * 0: it does not move by lines. */
 int key_action_lines(enum key_action action, int rows);
 
 struct key_binding {

@@ -278,7 +278,8 @@ static bool keeps_quote(const struct prompt *p)
     return p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
 }
 
-/* Empties the line up to what is kept of it, the cursor between quotes; the next time further. */
+/* C-u: shortens the line to `kept`, or if it is `kept` already, to its first kept_less bytes. If
+ * the rest ends with a quote, a closing quote is added behind the cursor. */
 static void clear_line(struct prompt *p)
 {
     if (p->line.len == p->kept.len + keeps_quote(p)

@@ -18,13 +18,13 @@ struct prompt {
     size_t at;                           /* the cursor, a byte offset on a character */
     bool selected;  /* set by the owner: whether the next letter or paste replaces the line */
     bool refused;  /* whether the line was just refused: ':' then begins an empty line */
-    size_t wrong;  /* first byte of the word before the cursor for which it was refused */
+    size_t wrong;  /* where the refused word begins, as a byte offset; it ends at the cursor */
     /* The first C-u leaves this: "edit 3 ", `layout set C "`, `edit 3 layout set C "`, or "".  The
      * next one leaves its first kept_less bytes. */
     struct str kept;
     size_t kept_less;
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
-    struct str fresh;  /* lines remembered since the owner stored them, each with a line end */
+    struct str fresh;  /* lines since the owner last stored the history, each with a line end */
     int history_at;  /* index in the history; history.len = the line being typed */
     struct str typed;                    /* the typed line, while an older one is shown */
     struct arena *arena;                 /* owns the completions */
@@ -47,7 +47,7 @@ void prompt_refuse(struct prompt *p, int col);
 void prompt_close(struct prompt *p);
 /* Adds a line to the history; a repeated line becomes the newest.  A search begins with '/'. */
 void prompt_remember(struct prompt *p, const char *line);
-const char *prompt_last_search(const struct prompt *p);  /* returns it without '/', or "" */
+const char *prompt_last_search(const struct prompt *p);  /* the text without '/'; "": no search */
 void prompt_insert(struct prompt *p, const char *text);              /* line breaks become blanks */
 /* Handles a key.  After ENTERED and LEFT the owner closes the prompt. */
 enum prompt_event prompt_key(struct prompt *p, int key);

@@ -3,10 +3,10 @@
 #include <string.h>
 #include "app/ui/text.h"
 
-#define TAIL_INDENT 16                    /* least indent that marks the rest of a row */
-#define LEAST_TAIL 24                     /* least columns for the text of a row */
+#define TAIL_INDENT 16  /* columns; lines indented by at least this much continue a row */
+#define LEAST_TAIL 24  /* columns for a row's text; with fewer, its later lines are indented by 4 */
 
-/* One line of the text. column: where the text of a row begins; -1: it is no row of a list. */
+/* One line of the text. column: where the text begins in a row of a list; -1: it is no such row. */
 struct text_row { const char *text; size_t n; int indent, column; };
 
 /* Reads the line at p, and moves p behind it. */

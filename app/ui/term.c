@@ -31,7 +31,7 @@ struct terminal {
     bool unicode, colours, mouse;
     bool fancy;                        /* understands private sequences (paste, clipboard) */
     struct look look[STYLE_COUNT];
-    bool no_color;                     /* whatever the theme says */
+    bool no_color;                     /* no colours, whatever the theme says */
     double clicked_at;
     int clicked_x, clicked_y;
 };
@@ -437,8 +437,8 @@ static void read_paste(struct term_event *ev)
     nodelay(stdscr, TRUE);
 }
 
-/* Reads the rest of a sequence "Esc [ ..." that no key has, so that it is not taken for letters.
- * False: nothing follows, so it was Alt and a bracket. */
+/* Skips the rest of an unknown sequence "Esc [ ...", which would else be read as letters. Returns
+ * false if nothing follows: then it was Alt and a bracket. */
 static bool skip_sequence(void)
 {
     wint_t ch;
@@ -451,7 +451,8 @@ static bool skip_sequence(void)
     return n > 0;
 }
 
-/* Returns a key that is not a special one.  Esc and a key at once are Alt and the key. */
+/* Returns a key that is not a special one. Esc and a key that arrive at once are Alt and the
+ * key. */
 static int plain_key(wint_t ch)
 {
     wint_t next;
@@ -493,7 +494,7 @@ bool term_read(struct terminal *t, struct term_event *ev)
     return false;
 }
 
-/* Reports a new size after a suspension: a stopped process gets no SIGWINCH. */
+/* Tells curses the new size after a suspension: a stopped process gets no SIGWINCH. */
 static void catch_up_with_size(const struct winsize *before)
 {
     struct winsize now;

@@ -10,7 +10,9 @@ struct term_event {
     enum term_event_kind kind;
     int key;
     struct mouse_event mouse;
-    struct str text;  /* PASTE: the text; the caller keeps one event, and term_read reuses it */
+    /* pasted text, valid until the next paste; pass the same event to every term_read, which reuses
+     * this memory */
+    struct str text;
 };
 
 struct terminal;
@@ -26,8 +28,8 @@ bool term_open(const struct term_opts *o, struct terminal **out, struct err *e);
 /* Restores the terminal for a process that ends at once.  Safe in a signal handler; only the first
  * call has an effect. */
 void term_rescue(void);
-/* Makes Ctrl-C a signal, which discards the keys typed before it, or a key (yes false).  Safe in a
- * signal handler. */
+/* yes: Ctrl-C becomes SIGINT, and the terminal discards the keys typed before it. Else Ctrl-C is a
+ * key like all others. Safe in a signal handler. */
 void term_interrupts(bool yes);
 void term_close(struct terminal *t);
 bool term_unicode(const struct terminal *t);         /* whether it can show more than ASCII */

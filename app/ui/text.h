@@ -20,17 +20,18 @@ void text_right(struct str *out, const char *s, int width);
 /* Returns how many bytes of s fit a row of width columns, broken at a blank if possible. */
 size_t text_break(const char *s, int width);
 
-/* Appends "312 us" (with a micro sign), "12.3 ms" or "1.24 s", with three digits. */
-/* Three significant digits, at most four decimals: 0.0124, 0.124, 1.24, 12.4, 124. */
+/* Appends three significant digits, at most four decimals: 0.0124, 0.124, 1.24, 12.4, 124. */
 void text_digits(struct str *out, double v);
-/* "256 B", "36.8 KiB", "3.06 MiB" */
+/* Appends "256 B", "36.8 KiB" or "3.06 MiB". */
 void text_bytes(struct str *out, double bytes);
-/* "83%" of a peak; "1.8x" above it, if the peak was measured while the machine was slower */
+/* Appends a share of a peak: "83%". A share above 1 is "1.8x": the peak was then measured while the
+ * machine was slower. */
 void text_share(struct str *out, double x);
+/* Appends "312 us" (with a micro sign), "12.3 ms" or "1.24 s", with three digits. */
 void text_ms(struct str *out, double ms);
 /* Appends "48 s", "5:38 min" or "2:05 h". */
 void text_duration(struct str *out, double s);
-/* Appends "950", "12.3k", "1.24M" or "3.1G". */
+/* Appends "950", "12.3k", "1.24M" or "3.10G". */
 void text_count(struct str *out, int64_t n);
 /* Appends a change: 0.1 is "+10 %", -0.42 is "-42 %", 3.0 is "+300 %"; "same" within 0.5 %. */
 void text_change(struct str *out, double change);

@@ -15,7 +15,7 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
     bool beside = text_width(row->text) <= width - WORTH - 4;
     doc_printf(d, STYLE_DIM, "%3d ", row->step);
     doc_fit(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), WORTH);
-    if (!beside) {                        /* below it, rather than in a narrow column */
+    if (!beside) {                        /* the step goes below: its column would be narrow */
         doc_end(d);
         doc_pad(d, 4);
     }

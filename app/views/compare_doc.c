@@ -112,8 +112,8 @@ static bool near_difference(const struct compare_lines *x, int i)
     return false;
 }
 
-/* Takes the next row of *text, which is broken to fit `width` columns, with `hang` blanks before
- * all rows but the first. */
+/* Adds `hang` blanks and as much of *text as fits behind them into `width` columns. Moves *text to
+ * the rest. */
 static void put_half(struct doc *d, enum style s, const char **text, int hang, int width)
 {
     struct str row = {0};
@@ -149,7 +149,7 @@ static void put_beside(struct doc *d, const struct compare_line *l, int width)
     }
 }
 
-/* Adds a line with its mark, which all rows of a long line have. */
+/* Adds a line. If it takes several rows, each begins with the mark. */
 static void put_one(struct doc *d, enum style s, const char *mark, const char *text, int width)
 {
     int hang = hang_of(text, width - 2);
@@ -160,7 +160,8 @@ static void put_one(struct doc *d, enum style s, const char *mark, const char *t
     }
 }
 
-/* Adds the lines of A from row i on, then those of B. Returns the row after the difference. */
+/* Adds the difference that begins at row i: the lines of A, then those of B. Returns the row after
+ * the difference. */
 static int put_above(struct doc *d, const struct compare_lines *x, int i, int width)
 {
     int end = i;
@@ -244,7 +245,7 @@ static void put_change(struct doc *d, const int64_t of[2])
     doc_right(d, s, &text, COUNT_WIDTH);
 }
 
-/* Prints the name of a row, or what it is in B: "C[m][n] (store) and 1 other place". */
+/* Prints the name of a row, or what it is in B: "C[m][n] (store) and 1 other". */
 static const char *site_text(struct str *text, const struct compare_misses *m, int side)
 {
     int others = m->n[side && m->now ? 1 : m->site[0] ? 0 : 1] - 1;

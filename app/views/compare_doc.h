@@ -8,7 +8,8 @@
 #define COMPARE_SIDE_BY_SIDE 88           /* least columns for two sides; a narrower document has A
                                            * above B */
 
-/* Adds names and contracts, and the times of both with their ratio (NULL: not measured). */
+/* Adds the names and contracts of both, and their times with the ratio. time: NULL if they were not
+ * timed. */
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
                       const struct compared time[2], int width);
 /* Adds the aligned texts.  all: also the equal lines that are far from a difference. */

@@ -70,7 +70,7 @@ static void put_row(struct doc *d, const struct sim_result *s, const struct meas
     doc_end(d);
 }
 
-/* The columns of a struct access_cost, from the one after the accesses on. */
+/* The numbers of a struct access_cost for the columns behind `requests`; 0 for SHARE. */
 #define COST(c) (c).sectors, (c).ideal_sectors, 0, (c).bank_conflicts, (c).l1_misses, (c).l2_misses
 
 static void put_tensors(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
@@ -116,7 +116,7 @@ static void put_cost(struct doc *d, const struct sim_result *s, const struct mea
     measurement_doc_row(d, "cost:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* "66048 bytes of a block, dynamic" */
+/* Adds the shared memory of a block: "66048 bytes of a block, dynamic". */
 static void put_shared(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
 {
     struct str text = {0};

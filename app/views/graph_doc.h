@@ -1,5 +1,5 @@
 /* The graph of a program as a document, for the view `graph` and `show --what graph`. A row per
- * tensor shows what computes it, its layout, its bytes, and its nest with the least time. */
+ * tensor shows what computes it, its layout, its bytes, and its nest with that nest's bound. */
 #ifndef TS_APP_GRAPH_DOC_H
 #define TS_APP_GRAPH_DOC_H
 #include "app/ui/doc.h"
@@ -9,6 +9,6 @@
  * tell why its layout stops there, and what a conversion moves. */
 void graph_doc(struct doc *d, const struct program *p, const struct graph_rows *rows,
                const struct measurement *m, int width);
-/* Appends one line about a tensor: what it is computed from, and what reads it. */
+/* Appends one line about a tensor: what reads it, and where Enter goes. */
 void graph_doc_hint(struct str *out, const struct program *p, int tensor);
 #endif

@@ -6,7 +6,7 @@
 #include "app/ui/text.h"
 
 #define SOME 0.05                         /* share of conflict misses from which they are shown */
-#define MOST_CURES 5                      /* of one step, and of several */
+#define MOST_CURES 5                      /* most cures shown of one step, and of several steps */
 #define FEW 50  /* pairs with less than 1/50 of the first one's misses are left out */
 #define MOST_COLUMNS 100
 #define LABEL 13                          /* columns before a picture */
@@ -133,7 +133,7 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
     text_count(out, to);
 }
 
-/* Ends the last line of cure i with what the cure does, on a line of its own where that does not
+/* Adds the effect of cure i behind its last line, from `column` on; on a new line if it does not
  * fit or column is 0. */
 static void put_effect(struct lens_pane *v, int i, int column)
 {
@@ -236,7 +236,8 @@ static void put_cell(struct lens_pane *v, const struct lens_touch *t, const bool
         doc_put(v->d, held[line] ? STYLE_PLAIN : STYLE_DIM, held[line] ? "o" : ".");
 }
 
-/* Draws up to `rows` rows of a buffer around a line, as its physical rows lie in memory. */
+/* Draws buffer b with a cell per cache line, in up to `rows` rows around the line that was touched
+ * last. A row of cells is a row of the buffer's layout, if that fits. */
 static void put_buffer(struct lens_pane *v, const struct lens_touch *t, const bool *held, int b,
                        int rows)
 {

@@ -4,11 +4,14 @@
 #include "app/ui/doc.h"
 #include "explorer/history/forecast.h"
 
-/* cure: the candidates; when they are predicted, ranked.  now: the program as it is.  stopped: the
- * predictions were cancelled.  at: the touch of the playback. loop: the chosen loop; -1: none.
- * rows: of the pictures. keys: names the keys of the view. counted: the misses of L1 that the
- * measurement of the state has counted in a whole run; -1: it has not.  In the document, the lines
- * of cure k have id k, all others ids from LENS_OTHER_LINES on. */
+/* What the document shows of a lens. rows: height of the pictures. at: number of the touch that the
+ * playback shows. loop: the loop chosen for the keys . and , (-1: none). cure: the candidates,
+ * ranked once `predicted` is set. now: the forecast for the program as it is. stopped: the user
+ * cancelled the predictions. keys: whether to name the keys of the view. counted: the L1 misses of
+ * a whole run that the measurement of the state has; -1: it has none.
+ *
+ * In the document, the lines of cure k have id k. All other lines have ids from LENS_OTHER_LINES
+ * on. */
 struct lens_look {
     int width, rows, at, loop;
     const struct forecast *cure, *now;
@@ -20,19 +23,20 @@ struct lens_look {
 #define LENS_PLAYBACK 1000000             /* id of the heading of the playback */
 
 void lens_doc(struct doc *d, const struct lens *l, const struct lens_look *k);
-/* lens_text.c: its sentences. */
+/* lens_text.c: the sentences of the document. */
 
 /* Appends "B line 12". */
 void lens_line_print(struct str *out, const struct lens *l, int32_t line);
-/* Appends a description of a pair: "B line 12 and B line 140 share set 5, 8 of 8 ways". */
+/* Appends a description of a pair: "B line 12 and B line 140 share set 5, where B has 8 of 8
+ * ways". */
 void lens_pair_print(struct str *out, const struct lens *l, const struct lens_pair *p);
-/* Appends the reason: "B[k][n] moves by 2048 bytes with each K: 128 iterations use 2 of 64 sets";
- * nothing when no loop causes it. */
+/* Appends the reason of a pair's conflicts: "B[k][n] moves by 2048 bytes with each K: 128
+ * iterations use 2 of 64 sets, which hold 16 lines". Appends nothing if no loop causes them. */
 void lens_stride_print(struct str *out, const struct lens *l, const struct lens_pair *p);
 /* Appends the misses of an access by kind: "Load B[k][n] has 134M of the 135M misses in L1, nearly
  * all of them capacity misses." */
 void lens_cause_print(struct str *out, const struct lens *l, const struct lens_cause *c);
-/* Appends why it misses, in whole sentences; nothing when no reason is known. */
+/* Appends, in whole sentences, why the access misses; nothing if no reason is known. */
 void lens_reason_print(struct str *out, const struct lens *l, const struct lens_cause *c);
 /* Appends why none of the candidates is a cure. */
 void lens_no_cure_print(struct str *out, const struct lens *l, const struct lens_look *k);

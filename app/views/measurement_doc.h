@@ -1,5 +1,5 @@
 /* A measurement as a document, for the profile view and for `tilescope run`: rows that begin with a
- * label ("latency:  1.076 ms median ..."), then tables of what the cache simulator counted. */
+ * label ("latency:  1.047 ms best ..."), then tables of what the cache simulator counted. */
 #ifndef TS_APP_MEASUREMENT_DOC_H
 #define TS_APP_MEASUREMENT_DOC_H
 #include "app/ui/doc.h"
@@ -15,12 +15,13 @@ struct measurement_look {
     unsigned meters;                      /* METER_ bits of the meters to show */
     const struct program *program;        /* the program that was measured */
     const struct machine_model *model;    /* for the roofline; NULL: unknown */
-    const char *simulates;  /* how to simulate what was not: "; m simulates it"; NULL: no hint */
+    /* A hint behind "not asked for" if nothing was simulated: "; m simulates it". NULL: no hint. */
+    const char *simulates;
     const struct sim_result *before;  /* the misses are compared with these; NULL: not compared */
 };
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);
-/* Returns the simulated misses with which those of the current state are compared: of the nearest
- * earlier state that was simulated with the same L1; NULL: none. */
+/* Returns the simulation with which `now`, that of the current state, is compared: the one of the
+ * nearest earlier state with the same L1; NULL: there is none. */
 const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now);
 /* Adds a row "label  text", wrapped behind the labels. The first `lead` bytes of the text have
  * style s. Frees the text. */
@@ -30,7 +31,8 @@ void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t 
 bool measurement_doc_noise(struct str *out, const struct latency *l);
 /* Appends "; other work used 31 % of the CPUs meanwhile" if it was much. */
 void measurement_doc_others(struct str *out, const struct latency *l);
-/* Adds a row "noisy:" that doubts a latency, with the load of the machine when it was measured. */
+/* If a latency is doubtful, adds a row "noisy:" with the reasons and with `load`, the load of the
+ * machine when it was measured. */
 void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width);
 /* Adds the simulator's part of the document. */
 void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);

@@ -12,19 +12,19 @@ struct network_look {
     const struct network *timed;          /* the measured network, whose steps may differ */
     const struct network_measurement *m;  /* its measurement; NULL: none */
     const char *chosen;  /* steps that were chosen for kernels (kernels_text.h), or NULL */
-    /* per task: milliseconds of a call when the kernel was measured alone; < 0: unknown.  NULL: of
-     * none */
+    /* per task: milliseconds of a call when the kernel was measured alone; < 0: unknown. NULL:
+     * unknown for all */
     const double *alone_ms;
-    bool outdated;                        /* whether kernels have other steps than here */
-    const char *advice;                   /* a hint how to measure it */
+    bool outdated;  /* whether the network lacks the newest steps (its build was cancelled) */
+    const char *advice;                   /* hint how to measure it, such as "; m measures" */
     const struct machine_model *model;    /* for the bounds; NULL: unknown */
     unsigned meters;                      /* METER_ bits of the requested meters */
     bool exact;                           /* whether to add details that only a report needs */
     bool list_first;                      /* whether the facts are below the list of kernels */
 };
 
-/* The sums over the rows.  s, bound_s: seconds.  untimed: kernels that s leaves out.  idle: kernels
- * with chosen steps that are in no row. */
+/* The sums over the rows. s, bound_s: seconds. untimed: kernels that s leaves out. chosen: kernels
+ * with chosen steps. idle: kernels that have chosen steps but are not in the network. */
 struct kernel_sums { double s, bound_s; int untimed, chosen, idle; };
 
 void network_head_doc(struct doc *d, const struct network *net, const struct network_look *k,

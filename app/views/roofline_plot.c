@@ -98,7 +98,7 @@ static void name_peak(struct roofs_plot *p, int row, enum style s, const char *n
             }
 }
 
-/* Draws the peaks. Peaks of the same height in this plot share one line and its names: "avx512,
+/* Draws the peaks. Peaks of the same height in this plot share one line and one label: "avx512,
  * avx2 118". */
 static void put_peaks(struct roofs_plot *p)
 {

@@ -12,8 +12,9 @@
  * steps as their numbers, the current one in reverse.  n > 0. */
 void roofline_plot(struct canvas *c, const struct machine_model *model,
                    const struct roof_step *step, int n);
-/* Print a heading, and a row per step: number, FLOP/byte, GFLOP/s, bound, share of it; the rest of
- * width is for the step's text. A star marks FLOP/byte without a simulation. */
+/* Print a heading, and a row per step: number, FLOP/byte, GFLOP/s, the bound, what sets it, and the
+ * share of it. The rest of width is for the step's text. A star marks FLOP/byte that were not
+ * simulated. */
 void roofline_plot_heading(struct str *out);
 void roofline_plot_row(struct str *out, const struct roof_step *s, int width);
 /* Appends a sentence about what limits the current point. */

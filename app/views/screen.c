@@ -62,7 +62,7 @@ static int message_rows(const struct model *m, int w)
         return asked;
     }
     int echo = m->message.kind == MESSAGE_INFO ? text_width(str_text(&m->message.echo)) : 0;
-    echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;  /* a report stands below its command line */
+    echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;  /* a report stands beside its command line */
     int rows = wrapped_rows(str_text(&m->message.text), w - 2 - echo);
     if (rows == 0 && m->prompt.open && m->prompt.mark == ':')
         appcmd_hint(str_text(&m->prompt.line), &hint);
@@ -80,7 +80,7 @@ static int message_rows(const struct model *m, int w)
 static void stack_panes(const struct model *m, struct frame *f, struct rect body)
 {
     if (!m->session) {
-        /* the rest is for the details of the kernel */
+        /* the details of the selected kernel get the rows that the list does not need */
         int list = m->pane[DOC_NETWORK].doc.lines.len + 1;
         int under = m->network && body.h >= 16
                   ? clamp(body.h - list, body.h / 3, body.h * 2 / 3) : 0;
@@ -90,7 +90,7 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
     }
     int n, at;
     history_path(m->session->history, history_branch_index(m->session->history), &n, &at);
-    /* the plot of the tuner is worth more than old steps */
+    /* the plot of the tuner needs the rows more than old steps do */
     bool tuning = m->view[m->last_view] == VIEW_TUNE;
     int top = clamp(n + 1 + (n == 1 ? 2 : 0), 3, tuning ? body.h / 4 : body.h * 2 / 5);
     top = clamp(top + m->wider / 4, 3, body.h > 8 ? body.h - 5 : 3);
@@ -143,7 +143,8 @@ static void place_panes(const struct model *m, struct frame *f, struct rect body
     f->pane[PANE_SIDE] = (struct rect){x + half + 1, body.y, rest - half - 1, body.h};
 }
 
-/* Places a list, which takes the rows it needs: heading, entries, lower edge. */
+/* Places the overlay. The list of branches and the menu take the rows that they need, for heading,
+ * entries and lower edge; the help takes the whole height. */
 static void place_overlay(const struct model *m, struct frame *f, struct rect body)
 {
     bool small = m->overlay == OVERLAY_BRANCHES || m->help_menu;
@@ -187,7 +188,7 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
     p->height = r.h - 1;
     if (p->stamp != stamp || p->width != r.w || fits) {
         const struct line *l = p->doc.is_list ? doc_at(&p->doc, &p->scroll) : NULL;
-        /* keep the place in the text when only the width has changed */
+        /* keep the cursor on its object if only the width has changed */
         int object = l && p->stamp == stamp ? l->id : -1;
         p->stamp = stamp;
         p->width = r.w;
@@ -211,8 +212,8 @@ static void follow_heat(struct model *m, int height)
     m->to_hot = false;
 }
 
-/* Says why the profile does not list an access: a tile in registers needs no memory. What a tile
- * that spills does is said instead. */
+/* Says why the profile does not list an access. A tile in registers needs no memory; of a tile that
+ * spills, says that instead. */
 static void say_no_row(struct model *m, const struct doc_item *it)
 {
     const struct state *now = history_current(m->session->history);
@@ -321,7 +322,7 @@ static void refresh_panes(struct model *m)
         unsigned stamp = model_view[v].rebuilt == REBUILT_STATE ? m->stamp : both;
         if (v == VIEW_TUNE)
             stamp = stamp * 10007 + (unsigned)model_tune_selected(m) + 2;
-        else if (v == VIEW_COMPARE)       /* it says whether zooming helps on this screen */
+        else if (v == VIEW_COMPARE)       /* its text depends on the screen's width */
             stamp = stamp * 10007 + (unsigned)m->w;
         refresh(m, (enum doc_id)v, f->pane[p], build[v], stamp);
         if (f->pane[p].h > 0)
@@ -377,8 +378,8 @@ static void dump(struct model *m)
     str_free(&line);
 }
 
-/* Whether a key with Alt is Esc and a key, typed fast.  Only the prompt has keys with Alt, and
- * these two would begin another line there. */
+/* Whether a key with Alt is in truth Esc and a key, typed fast. Only the prompt has keys with Alt.
+ * Even there, Alt-: and Alt-/ are Esc and a key that begins another line. */
 static bool is_fast_esc(const struct model *m, int key)
 {
     return key & K_ALT && (!m->prompt.open || key == (K_ALT | ':') || key == (K_ALT | '/'));

@@ -8,9 +8,9 @@
 #include "app/views/view.h"
 #include "app/views/view_marks.h"
 
-#define LONG_WORD 24            /* bytes from which a refused word is not repeated */
-#define LEAST_HINT 20           /* columns behind a command that a hint needs */
-#define TITLE_FILE_MIN 8        /* with fewer columns in the title, a longer name is left out */
+#define LONG_WORD 24            /* a refused word with this many bytes or more is not repeated */
+#define LEAST_HINT 20           /* a hint needs at least this many columns beside a command */
+#define TITLE_FILE_MIN 8        /* a file name is left out if only fewer columns remain for it */
 
 static void add_hit(struct model *m, struct rect r, int key)
 {
@@ -30,7 +30,7 @@ static void put_status(const struct model *m, struct str *out)
         if (p->what[0])
             str_printf(out, ": %s", p->what);
         if (p->fraction > 0)
-            str_printf(out, " %d %%", (int)(p->fraction * 100));      /* 100 % would be the end */
+            str_printf(out, " %d %%", (int)(p->fraction * 100));      /* never rounds up to 100 % */
     }
     if (m->tuner.out) {
         str_printf(out, "%s%s", out->len ? "  " : "", model_tune_waits(m) ? "" : spin[m->spin % 4]);
@@ -52,9 +52,9 @@ static void put_file(const struct model *m, const struct session *s, struct str 
         str_add(out, "(not saved)");
 }
 
-/* Draws name, operator, file with changed settings, and status. The status has priority, then the
- * file. Changed settings take the room of the operator, and a file name alone leaves it a third of
- * the row. */
+/* Draws the program's name, the operator, the file with changed settings, and the status. If room
+ * is short, the status comes first, then the file. With changed settings, the file may take all the
+ * room of the operator; without, it leaves the operator a third of the row. */
 static void draw_title(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.title;
@@ -83,7 +83,9 @@ static void draw_title(const struct model *m, struct grid *g)
     str_free(&set);
 }
 
-/* The parts of a pane's heading that fit into it. The tabs have priority over the position. */
+/* The parts of a pane's heading that fit into it. names: whether all tabs have names, or only the
+ * open one. airy: whether the names are whole, with blanks between. at: the position in the text,
+ * or "". The tabs have priority over the position. */
 struct tabs { int first, last; bool names, airy; char at[32]; };
 
 static const char *tab_name(const struct tabs *t, int view)
@@ -330,8 +332,8 @@ static void draw_tour(const struct model *m, struct grid *g)
     str_free(&text);
 }
 
-/* Draws the command of a key or of the prompt before the hint; only the hint, if that has the
- * command: the cursor of the steps is on the step. */
+/* Draws the command that a key or the prompt has run, then the hint. If the hint has the command,
+ * because the cursor is on this step in the list, draws only the hint. */
 static void draw_echo(const struct model *m, struct grid *g, struct rect r)
 {
     const char *echo = str_text(&m->message.echo);
@@ -344,7 +346,8 @@ static void draw_echo(const struct model *m, struct grid *g, struct rect r)
     str_free(&s);
 }
 
-/* The row of a message: what a key or a line did, else what is under the cursor. */
+/* Draws the row of the message: what a key or a line of the prompt did, else what is under the
+ * cursor. */
 static void draw_message(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.message;
@@ -359,7 +362,7 @@ static void draw_message(const struct model *m, struct grid *g)
         return;
     }
     bool hinted = m->prompt.open || m->overlay == OVERLAY_HELP || m->message.kind != MESSAGE_ECHO
-               || r.h > 1;                /* the hint explains a step */
+               || r.h > 1;                /* several rows: the hint explains a step */
     if (!text[0] && hinted) {
         struct str hint = {0};
         put_hint(m, &hint);
@@ -465,8 +468,8 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
     }
 }
 
-/* A refused line stays on the prompt: keys change it until it is run or left.  A file name is
- * there before anything is typed. */
+/* Draws how to go on, at the right end of the prompt. A refused line stays on the prompt, and the
+ * prompt for a file name begins with a name: in both cases the next key is not obvious. */
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
     bool refused = m->message.kind == MESSAGE_ERROR;

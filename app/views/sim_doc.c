@@ -16,7 +16,7 @@
 #define CONFLICTS 0.1  /* least share of conflict misses that is reported in a sentence */
 #define EVEN 0.4  /* misses count as even if at least this share of the sets has half of them */
 
-/* One result, and the columns of its tables; 0 columns: not shown. */
+/* One result, and the widths of the columns of its tables; 0: not shown. */
 struct sim_tables {
     struct doc *d;
     const struct sim_result *s;
@@ -126,8 +126,8 @@ static void put_change(const struct sim_tables *t, int64_t now, int64_t then)
 
 /* --- Tensors and levels ----------------------------------------------------------------------- */
 
-/* A row of the tables. of: the accesses that could miss; then: the misses before the last change,
- * -1: unknown. */
+/* A row of the tables. a, b: the numbers of the first two columns. of: the accesses that could
+ * miss. then: the misses of the earlier state (measurement_before); -1: unknown. */
 struct sim_row { const char *name; int64_t a, b, misses, of, then; };
 
 static struct line *put_row(const struct sim_tables *t, struct sim_row r, double bar)
@@ -205,7 +205,7 @@ static int stack_width(const struct sim_tables *t)
     return left < 8 ? 0 : clamp(left, 0, MOST_BAR);
 }
 
-/* Draws a stacked bar. The cells are divided by largest remainder, so that they add up to the whole
+/* Draws a stacked bar. Rounds the running sums of the parts, so that the cells add up to the whole
  * bar. */
 static void put_stack(struct doc *d, const int64_t *part, int64_t most, int width)
 {
@@ -286,10 +286,11 @@ static void put_sites(const struct sim_tables *t)
 
 /* --- Reuse distance --------------------------------------------------------------------------- */
 
-/* Adds, for each level whose number of lines is above 2^(b-1) and at most 2^b, the share of the
- * accesses that hits there, as " L1: 93 %".  A cache of n lines holds what is read again at a
- * distance below n, and bucket b has the distances from 2^(b-1) to 2^b - 1.  The last bucket gets
- * the first larger level, too. */
+/* Marks bucket b with the levels of cache that end in it. The bucket has the accesses at distances
+ * from 2^(b-1) to 2^b - 1, and a cache of n lines holds what is read again at a distance below n.
+ * So these are the levels of more than 2^(b-1) and at most 2^b lines; in the last bucket, also the
+ * first larger level. Adds " L1: 93.0 %", where `part` is the share of the accesses up to this
+ * bucket. */
 static void put_reach(const struct sim_tables *t, int b, int last, double part)
 {
     int64_t from = b ? (int64_t)1 << (b - 1) : 0, to = (int64_t)1 << b;
@@ -384,7 +385,7 @@ static void put_heat(const struct sim_tables *t, const char *name, const struct 
     put_strip(t, misses, n, each, unit);
 }
 
-/* Returns the share of the sets, those with the most misses first, that has half of all misses. */
+/* Returns the smallest share of the sets that has half of all misses. */
 static double half_of_sets(const struct sim_detail *d)
 {
     int64_t misses[SIM_CELLS], sum = 0, part = 0;

@@ -35,8 +35,8 @@ static void on_signal(int sig)
     errno = before;
 }
 
-/* While a key is being handled nobody reads keys, so Ctrl-C raises a signal. The first signal is
- * handled as a key afterwards; the second one ends the program. */
+/* If work takes longer than LONG_WORK_MS, Ctrl-C raises a signal, because nobody reads keys. The
+ * first signal is handled as a key afterwards; the second one ends the program. */
 #define LONG_WORK_MS 300
 static volatile sig_atomic_t long_work, typed_interrupt;
 
@@ -60,7 +60,7 @@ struct tui {
     struct job_queue *jobs;
     struct grid grid;
     struct term_event event;
-    /* descriptors that are written to when idle, and after a redraw; -1: unused */
+    /* for tests (tui.h): descriptors to write to when idle, and after a redraw; -1: unused */
     int idle_fd, drawn_fd;
     bool ticked;                         /* whether the last event was a tick of an idle program */
     bool answered;                       /* whether input was handled since the last redraw */
@@ -164,7 +164,7 @@ static bool append_prompt(const char *path, const struct str *lines)
     bool plain = fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode);
     bool fits = !plain || (size_t)is.st_size + lines->len <= PROMPT_FILE_MAX;
     bool stored = plain && fits && write(fd, lines->data, lines->len) >= 0;
-    (void)stored;                         /* else only this history is not kept */
+    (void)stored;                         /* on failure only the history is lost */
     if (fd >= 0)
         close(fd);
     return fits;
@@ -222,7 +222,7 @@ static void empty_outbox(struct tui *t)
     }
     if (out->repaint || out->theme_chosen)
         term_repaint(t->term);
-    bool shown = t->model->message.kind == MESSAGE_ERROR;  /* the message has the text, too */
+    bool shown = t->model->message.kind == MESSAGE_ERROR;  /* the error message contains the text */
     if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len) && !shown)
         model_say_error(t->model, "this terminal cannot copy text, or the text is too long",
                         "dump FILE and export FILE write files");

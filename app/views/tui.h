@@ -6,8 +6,8 @@ struct session;
 struct term_opts;
 struct model_opts;
 
-/* Runs until the user quits.  Takes s; NULL opens the start screen.  Returns the exit code: 0; or
- * 3, with a message on stderr, when the terminal cannot be used.
+/* Runs until the user quits. Takes ownership of s; NULL opens the start screen. Returns the exit
+ * code: 0; or 3, with a message on stderr, if the terminal cannot be used.
  *
  * For tests, which would otherwise have to sleep: the environment variable TILESCOPE_IDLE_FD may
  * name a descriptor. One byte is written to it whenever all input has been handled, the screen is

@@ -14,7 +14,7 @@
 #define BAR_FROM 60                      /* columns from which a pane has a progress bar */
 #define WORDS_FROM 70                    /* columns from which all numbers have their words */
 #define STAGE_FROM 92  /* columns from which a pane shows how much of the stage is left */
-#define OTHER_TIME 0.1  /* a time of the start in the search that differs more is remarked */
+#define OTHER_TIME 0.1  /* least relative difference of the start's two times that is remarked */
 /* columns of "best    2.46 ms", " in this search)" and ", trial 1000" */
 #define AROUND_START 44
 #define WRAP_FROM 14                     /* rows of the pane from which a line may take two rows */
@@ -33,8 +33,8 @@ static void put_text(struct doc *d, enum style s, struct str *text)
     str_free(text);
 }
 
-/* Adds the rest of a labelled line. If it is too long, wraps it into rows of its own, if there is
- * room. */
+/* Adds the rest of a labelled line. Wraps it if it is too long and the pane has room for more
+ * rows. */
 static void put_rest(struct doc *d, enum style s, struct str *text, const struct tune_look *look)
 {
     const char *p = str_text(text);
@@ -101,7 +101,8 @@ static void add_speedup(struct str *s, double speedup, bool about, const struct 
 }
 
 /* Appends " (5.20 ms in this search; measured before: 2.56 ms)", the time of the start in the
- * search. Says less where that saves a row: the heading of the trials says where it is from. */
+ * search. If that saves a row, leaves out "in this search", which the heading of the trials says as
+ * well. */
 static void add_start(struct str *s, const struct tune_view *v, const struct tune_look *look)
 {
     double before = look->start_before_ms;
@@ -134,8 +135,9 @@ static void add_start_won(struct str *s, const struct tune_view *v, const struct
     str_add(s, ")");
 }
 
-/* Adds the winner, with the time that its row has: in turns, as the ratio, if it was timed so. The
- * list of steps has its best time by itself. */
+/* Adds the winner with the same time as in its row below. If it was timed in turns, that is the
+ * median in turns, to which the ratio belongs. (The list of steps shows its best time, measured by
+ * itself.) */
 static void put_winner(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_winner *w = &look->winner;
@@ -162,7 +164,8 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-/* Says that the best of the search has lost in turns: its time was on the screen until then. */
+/* If the best trial of the search has lost the final, says so: its time was on the screen until
+ * then. */
 static void put_lost(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_winner *w = &look->winner;

@@ -15,7 +15,8 @@ struct tune_family { const char *text; int trials, failed; double best_ms; };
 /* The families that were tried, best first. of_arm: the family of each arm; -1: not tried. */
 struct tune_families { int n; const struct tune_family *family; const int *of_arm; };
 struct tune_families tune_plot_families(struct arena *a, const struct tune_view *v);
-/* Returns the letter of a family: 'a' is the best one; '.' is for those that look alike. */
+/* Returns the letter of a family: 'a' for the best one, 'b' for the next; '.' for all families
+ * after the first FAMILIES_TOLD_APART, and for -1. */
 char tune_plot_letter(int family);
 enum style tune_plot_style(int family);
 
@@ -24,8 +25,8 @@ struct tune_plot_look {
     bool whole;  /* whether the search has ended: x then ends at its last trial */
     int selected;                         /* a trial to mark, or -1 */
 };
-/* Draws the plot. Failed trials are at the upper edge. The start's latency is a dashed line, and so
- * is the beginning of the loop-only stage. */
+/* Draws the plot. Failed trials are at the upper edge. A level dashed line is the start's latency;
+ * an upright one is where the loop-only stage begins. */
 void tune_plot(struct canvas *c, const struct tune_view *v, const struct tune_families *f,
                const struct tune_plot_look *look);
 #endif

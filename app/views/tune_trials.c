@@ -112,8 +112,8 @@ static void put_trial(struct doc *d, const struct trial_rows *t, const struct tu
     str_free(&what);
 }
 
-/* Ends the heading of the trials, if there is room: with the time to which `x start` is a ratio, or
- * with the origin of the times. */
+/* Ends the heading of the trials, if there is room, with the time of the start, on which the column
+ * `x start` is based; or after the final with how the trials were timed. */
 static void put_what_start(struct doc *d, const struct trial_rows *t)
 {
     struct str text = {0};

@@ -7,8 +7,8 @@
 
 #define TUNE_HEADING_FROM 54  /* columns from which the heading of the trials is complete */
 
-/* Whether times of the search stand beside those of another measurement: rows with them are then
- * marked as samples. */
+/* Whether the rows have two kinds of times: single samples of the search, which are then marked,
+ * and times of another measurement. */
 bool tune_trials_are_samples(const struct tune_view *v, const struct tune_winner *won);
 /* Whether a trial has a lower median in turns than the winner, but too little to be sure. */
 bool tune_trials_not_faster(const struct tune_winner *won, int trial);

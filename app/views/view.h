@@ -21,8 +21,8 @@ view_hint view_ledger_hint, view_branches_hint, view_start_hint, view_network_hi
 /* Whether the hint of the ledger explains what is wrong with a step, so that all of it must be
  * shown. */
 bool view_ledger_explains(const struct model *m);
-/* Appends with which other settings than those of now the current state was measured: "; with isa
- * avx2, gcc 12; with 2 threads"; nothing if it was not. */
+/* If the current state was measured with other settings than those of now, appends them: "; with
+ * isa avx2, gcc 12; with 2 threads". */
 void view_ledger_settings(const struct model *m, struct str *out);
 /* Returns the pane that shows the preview of the step on the prompt; -1: there is none. */
 int view_preview_pane(const struct model *m);
@@ -33,7 +33,7 @@ int view_help_columns(const struct model *m);
 void view_help_title(const struct model *m, struct str *out);
 void view_help_key(struct model *m, int key);
 
-/* Appends the state of the tuner for the title row: "tuning: joint 184/1000, best 1.23 ms"; ""
+/* Appends the state of the tuner for the title row: "tuning: joint 184/1000, best 1.23 ms"; nothing
  * while it does not run. */
 void view_tune_status(const struct model *m, struct str *out);
 

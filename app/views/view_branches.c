@@ -63,8 +63,9 @@ static void put_best(struct str *out, const struct measurement *r, bool other)
     }
 }
 
-/* Returns the branch of the series `name`, `name`~1 ... that goes on from what branch b was: the
- * one with the least tip above b's, since the ids of states grow; -1: there is none. */
+/* Branch b keeps an earlier version of branch `name`. Returns the version that followed it: of
+ * `name`, `name`~1 ..., the one with the least tip above b's, because newer states have higher ids;
+ * -1: there is none. */
 static int became(const struct history *h, const char *name, int b)
 {
     int next = -1;
@@ -79,8 +80,8 @@ static int became(const struct history *h, const char *name, int b)
     return next;
 }
 
-/* Appends where a branch that was kept of another differs from what that became: ", step 4: loop
- * unroll C K" or ", without step 4".  Nothing for other branches. */
+/* If a branch keeps an earlier version of another one, appends where the two differ: "kept from
+ * main, step 4: loop unroll C K" or "kept from main, without step 4". */
 static void put_kept(const struct history *h, int b, struct str *out)
 {
     const char *name = history_branch(h, b)->name, *kept = strrchr(name, '~');

@@ -12,7 +12,7 @@
 #include "app/ui/text.h"
 
 #define MENU_KEYS 14
-#define LEAST_IN_TEXTS 3                  /* letters of a filter that topics are searched for */
+#define LEAST_IN_TEXTS 3  /* least letters of a filter for searching the texts of topics */
 #define FORECAST_WIDTH 30                 /* "  time +100 %, misses +1000 %" */
 
 /* Ranges of ids of rows: bindings, steps and commands, topics, signs. */
@@ -219,7 +219,8 @@ static void put_topics(const struct model *m, struct doc *d, int width)
     str_free(&names);
 }
 
-/* Adds the topics that have the filter in their text only.  Shorter words are in nearly all. */
+/* Adds the topics that have the filter only in their text. Filters shorter than LEAST_IN_TEXTS are
+ * in nearly all texts. */
 static void put_texts(const struct model *m, struct doc *d, int width)
 {
     bool heading = false;

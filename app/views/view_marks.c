@@ -10,7 +10,7 @@ static bool is_lit(const void *marks, int i)
     return model_lit(x->m, x->v, i);
 }
 
-/* Whether a line of machine code is of a line of C that has the tensor, or its pointer. */
+/* Whether line i of machine code comes from a line of C that names the tensor or its pointer. */
 static bool is_of_tensor(const void *marks, int i)
 {
     const struct view_marks *x = marks;

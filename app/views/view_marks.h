@@ -10,9 +10,9 @@ struct view_marks {
     char word[64], local[64];
 };
 
-/* Sets what is marked in a view: the loop under the cursor of the nest wherever its variable
- * occurs; the tensor of an access wherever its name occurs, in the C also its pointer and what is
- * loaded of it (Ker, ker, ker0), in machine code the instructions of those lines; and the lines of
- * code that belong to the loop. */
+/* Sets what is marked in a view. For a loop under the cursor of the nest: its variable wherever it
+ * occurs, and the lines of code that belong to the loop. For an access or a tensor: the tensor's
+ * name wherever it occurs; in the C also its pointer and what is loaded of it (Ker, ker, ker0); in
+ * machine code the instructions of those lines. */
 void view_marks(const struct model *m, enum view v, struct view_marks *own, struct doc_look *look);
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of the cursor, in words that survive a step. */
+/* The place of the cursor, by names, which stay the same after a step. */
 struct loop_place { char stage[64], axis[64], access[256]; int line; };
 
 static struct loop_place place_of(const struct pane_doc *p)
@@ -22,8 +22,8 @@ static struct loop_place place_of(const struct pane_doc *p)
     return at;
 }
 
-/* Returns how well axis a continues the loop that was called old: it is the loop itself, a part of
- * it, or the loop that it was a part of. */
+/* Returns how well axis a continues the loop that was called `old`. 3: it is this loop; 2: a part
+ * of it; 1: the loop of which it was a part; 0: another loop. */
 static int kinship(const char *a, const char *old)
 {
     size_t n = strlen(old), k = strlen(a);
@@ -73,8 +73,8 @@ static bool is_worth_a_look(const struct program *prog, const char *stage, const
     return a >= 0 && prog->stage[s]->axis[a].extent > 1;
 }
 
-/* Puts the cursor on the first loop of a stage that has loops. If the rest fills the pane, the
- * lines above it are scrolled away. */
+/* Puts the cursor on the first loop of a stage, preferably one with several iterations, and scrolls
+ * its line to the top of the pane. */
 static void first_place(struct pane_doc *p, const struct program *prog, const char *stage)
 {
     for (int i = 0; i < p->doc.lines.len; i++) {
@@ -139,7 +139,7 @@ static void find_accesses(struct doc *d, struct line *l, const char *whole, cons
     size_t indent = *row == whole ? 0 : strspn(l->text, " "), n = strlen(l->text) - indent;
     size_t name, all;
     for (const char *at = whole; (at = model_next_access(at, &name, &all)) && at < *row + n;
-         at += name + 1)                 /* an index can be read from memory too */
+         at += name + 1)                 /* an index may contain accesses, too */
         if (at >= *row) {
             size_t from = (size_t)(at - *row), room = n - from;
             vec_push(&items, (struct doc_item){
@@ -152,7 +152,8 @@ static void find_accesses(struct doc *d, struct line *l, const char *whole, cons
     vec_free(&items);
 }
 
-/* Adds a line under the line of the tile that is to no good. tile NULL: there is none. */
+/* If `text` is the line of `tile` (NULL: there is none), adds under it what is wrong with this
+ * tile. */
 static void note_tile(struct doc *d, const char *tile, const struct str *says, const char *text)
 {
     const char *at = text + strspn(text, " ");

@@ -43,7 +43,7 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     /* When a list gets its first times it is sorted anew. If nobody moved the cursor, it goes to
      * the slowest kernel. */
     bool first = l && p->scroll.cursor <= p->doc.head && m->network->timed && !m->network->sorted
-              && n->kernels.len == 0;     /* whoever has opened a kernel has a place */
+              && n->kernels.len == 0;     /* opening a kernel is a move, too */
     m->network->sorted = m->network->timed != NULL;
     doc_clear(&p->doc);
     if (!n->made) {

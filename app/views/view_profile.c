@@ -32,7 +32,7 @@ static struct profile_row row_of(const struct pane_doc *p)
     return row;
 }
 
-/* Puts the cursor on the row that is about the same, wherever new numbers have moved it. */
+/* Puts the cursor on the row with this subject, wherever new numbers have moved it. */
 static void restore_row(struct pane_doc *p, const struct profile_row *row)
 {
     for (int i = 0; row->tensor[0] && i < p->doc.lines.len; i++) {
@@ -45,7 +45,7 @@ static void restore_row(struct pane_doc *p, const struct profile_row *row)
     }
 }
 
-/* Says that the numbers are of other settings than those of now. */
+/* If the numbers were measured with other settings than those of now, says so. */
 static void put_settings(const struct model *m, struct doc *d, int width)
 {
     struct str with = {0}, text = {0};

@@ -6,7 +6,8 @@
 #include "app/ui/text.h"
 #include "profile/measure/gpu_memory.h"
 
-#define ENOUGH_ROWS 16  /* a plot with at least this many rows has the table beside it */
+/* If the plot can have at least this many rows, the pane shows the table and the legend as well. */
+#define ENOUGH_ROWS 16
 #define MOST_PLOT_ROWS 30
 #define MOST_PLOT_COLS 110
 
@@ -40,8 +41,8 @@ static void put_table(struct doc *d, const struct roof_step *step, int n, int wi
     str_free(&row);
 }
 
-/* Adds the plot. It takes the rows below the remark, without the rows of the table and the legend
- * if everything fits. */
+/* Adds the plot, the table and the legend. The plot takes all rows below the remark, or leaves room
+ * for the table and the legend if ENOUGH_ROWS remain for it. */
 static void put_plot(const struct model *m, struct pane_doc *p, const struct roof_step *step, int n,
                      int width)
 {
@@ -81,7 +82,7 @@ void view_roofline_build(struct model *m, struct pane_doc *p, int width)
     const struct history *h = m->session->history;
     doc_clear(&p->doc);
     model_find_roofs(m);
-    m->roofs.wanted = true;               /* also when another view is shown meanwhile */
+    m->roofs.wanted = true;               /* stays set when another view is shown */
     int n = roofline_steps(h, m->roofs.model, NULL, 0);
     struct roof_step *step = xcalloc((size_t)n + 1, sizeof *step);
     roofline_steps(h, m->roofs.model, step, n);

@@ -9,7 +9,7 @@
 
 /* --- Colours ---------------------------------------------------------------------------------- */
 
-/* list: blank-separated, a blank at both ends */
+/* list: words, with a blank before and behind each */
 struct style_words { enum style style; const char *list; };
 
 static bool is_word_char(char c)
@@ -25,7 +25,7 @@ static bool in_list(const char *list, const char *word, size_t n)
     return false;
 }
 
-/* Styles the words of text that stand in one of the lists (ended by NULL), and numbers. */
+/* Styles the words of text that are in one of the lists (ended by NULL). */
 static void colour_words(const char *text, unsigned char *style, const struct style_words *w)
 {
     for (size_t i = 0; text[i];) {
@@ -144,7 +144,7 @@ void view_access_build(struct model *m, struct pane_doc *p, int width)
     str_free(&text);
 }
 
-/* Adds the first line of the assembly: the ports that its hottest loop keeps busy. */
+/* Adds a line above the assembly: the ports that its hottest loop keeps busy. */
 static void put_ports(struct doc *d, const struct code_text *c, int width)
 {
     struct str text = {0};

@@ -51,8 +51,8 @@ static void put_end(struct model *m, struct doc *d, int width)
     str_free(&note);
 }
 
-/* Returns the trial under the cursor; -1 while the cursor is on the first, so that it follows the
- * best. */
+/* Returns the trial under the cursor; -1 on the first row, where the cursor stays when another
+ * trial becomes the best. */
 static int chosen_trial(const struct pane_doc *p)
 {
     const struct line *l = doc_at(&p->doc, &p->scroll);

@@ -176,7 +176,8 @@ void agents_advantages(struct agents *g, const struct agent_row *row, int n, con
         path_advantages(g, row, n, path, &p, value, advantage);
 }
 
-/* Trains the actor of one kind on its rows. Adds its report, weighted by rows. */
+/* Trains the actor of one kind on its rows.  Adds its report to *sum, weighted by its share of all
+ * rows. */
 static void train_actor(struct agents *g, const struct agent_row *row, int n, int kind,
                         const double *advantage, struct actor_report *sum)
 {

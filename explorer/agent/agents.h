@@ -43,19 +43,20 @@ void agents_free(struct agents *g);
 /* Returns 1 - latency / reference, within [-4, 1]; -4 for a latency that is INFINITY or NAN.
  * reference: the best latency of the first layout whose rounds were completed. */
 double agents_reward(double latency, double reference);
-/* Return the factor of a split as a fraction of its extent, a_s in (0, 1) of ALT eq. 2, SPEC D.1.
- * Linear: a_s = sigmoid(u), as in SPEC E.3; a new actor draws factors near half of the extent, and
- * a factor of 4 of 112 is five deviations away.  Logarithmic: a_s = extent^(sigmoid(u) - 1), which
- * gives factors near the square root of the extent. */
+/* Return the factor of a split as a fraction of its extent: a_s in (0, 1) of ALT eq. 2, SPEC D.1.
+ * agents_fraction is linear, as in SPEC E.3: a_s = sigmoid(u).  A new actor then draws factors near
+ * half of the extent; the factor 4 of extent 112 is five deviations away.  agents_log_fraction is
+ * logarithmic: a_s = extent^(sigmoid(u) - 1).  It gives factors near the square root of the
+ * extent. */
 double agents_fraction(double u);
 double agents_log_fraction(double u, double extent);
 
 /* --- Layouts ---------------------------------------------------------------------------------- */
 
-/* The actions of the episode of one layout, action = 0, 1, ... (below LAYOUT_KNOBS).
- * agents_layout_act returns u.  Several candidate layouts may be drawn before one is chosen: _begin
- * starts the next candidate (not needed for the first), and _keep drops all but one (counted from
- * 0). */
+/* agents_layout_act draws the next action of the episode of a layout (action = 0, 1, ..., below
+ * LAYOUT_KNOBS) and returns its u.  Several candidate layouts may be drawn before one is chosen:
+ * agents_layout_begin starts the next candidate (not needed for the first), and agents_layout_keep
+ * drops all candidates but one (counted from 0). */
 double agents_layout_act(struct agents *g, const float state[LAYOUT_STATE],
                          const float op[OP_FEATURES], int action);
 void agents_layout_begin(struct agents *g);
@@ -65,8 +66,8 @@ void agents_layout_drop(struct agents *g);
 /* Ends the episode with reward r for the last action of the candidate that was kept (or begun
  * last); earlier actions learn through GAE.  Trains after every layout_batch-th episode. */
 void agents_layout_reward(struct agents *g, double r);
-/* Trains on the episodes that were rewarded since the last training. Call this after the last of
- * them. */
+/* Trains on the episodes that were rewarded since the last training. Call this after the last
+ * episode. */
 void agents_layout_end(struct agents *g);
 
 /* --- Loops ------------------------------------------------------------------------------------ */

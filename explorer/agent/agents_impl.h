@@ -6,8 +6,9 @@
 
 enum { LAYOUT_KIND = KNOB_KINDS };     /* kind of layout actions, after the kinds of loop knobs */
 
-/* One action. place: number of the action or of the knob. path: rows with the same path form a
- * trajectory. ends: the trajectory ends with this row. */
+/* An action that an agent took.  place: number of the layout action or of the knob.  path: rows
+ * with the same path form a trajectory.  ends: whether the trajectory of this row has ended; if
+ * not, the value of its last row stands for the future rewards. */
 struct agent_row {
     float state[LOOP_STATE], op[OP_FEATURES];
     int kind, place, path, n_choices;
@@ -38,8 +39,8 @@ struct agents {
     struct agent_stats stats;
 };
 
-/* Computes GAE along each path.  The last row of a path that has not ended stands for the future
- * rewards. */
+/* Computes GAE along each path.  Where a path has not ended, the value of its last row stands for
+ * the future rewards. */
 void agents_advantages(struct agents *g, const struct agent_row *row, int n, const double *value,
                        double *advantage);
 /* Resets the optimisers and drops open episodes. */

@@ -13,7 +13,7 @@
 #define TWO_PI 6.283185307179586
 
 /* Activations of one hidden layer, [max_rows][width] each: after the ReLU, normalised, and the
- * output. */
+ * output.  scale[max_rows]: 1 / deviation of each row, by which it was normalised. */
 struct layer_tape { double *relu, *unit, *out; double *scale; };
 
 struct mlp_tape {
@@ -21,7 +21,8 @@ struct mlp_tape {
     double *x;                          /* the normalised input */
     struct layer_tape layer[NN_MAX_HIDDEN];
     double *out;
-    /* for the backward pass: gradients by output and input of a layer, transposed weights */
+    /* for the backward pass: the gradients by output and by input of a layer; its transposed
+     * weights */
     double *d, *d_in, *transposed;
 };
 
@@ -190,8 +191,9 @@ const double *mlp_forward(const struct mlp *m, struct mlp_tape *t, const double 
 
 /* --- Backward --------------------------------------------------------------------------------- */
 
-/* Converts d from the gradient by the layer's output to the gradient by the output of the ReLU.
- * With u = (x - mean) / dev, dx = (du - mean(du) - u mean(du u)) / dev. */
+/* Converts d from the gradient by the layer's output to the gradient by the output of the ReLU, and
+ * adds the gradients of gain and shift:
+ *     u = (x - mean) / dev,   dx = (du - mean(du) - u mean(du u)) / dev. */
 static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct layer_tape *t,
                           double *d, int rows)
 {
@@ -211,8 +213,8 @@ static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct
     }
 }
 
-/* Adds the gradients of weight and bias. d: the gradient by the output. d_in: receives the gradient
- * by x, or NULL. */
+/* Adds the gradients of weight and bias.  d: the gradient by the output.  d_in (may be NULL):
+ * receives the gradient by x. */
 static void linear_backward(struct mlp *m, const struct mlp_layer *l, struct mlp_tape *t,
                             const double *x, const double *d, double *d_in)
 {

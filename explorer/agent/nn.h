@@ -22,12 +22,14 @@
 
 struct mlp_shape {
     int in, out;                        /* both at least 1 */
-    int width, hidden;                  /* units of a hidden layer; 1 to NN_MAX_HIDDEN layers */
+    /* units of each hidden layer; number of hidden layers, 1 to NN_MAX_HIDDEN */
+    int width, hidden;
     bool norm;                          /* LayerNorm of the input and after every ReLU */
     int extra;                          /* number of further parameters, such as log-std */
 };
 
-/* Where a layer's parameters start.  weight[in][out], bias[out], gain[out], shift[out]. */
+/* in, out: sizes of a layer.  The others: where its parameters start in mlp.param: weight[in][out],
+ * bias[out], gain[out], shift[out]. */
 struct mlp_layer { int in, out, weight, bias, gain, shift; };
 
 struct mlp {
@@ -35,7 +37,7 @@ struct mlp {
     int n_layers;                       /* hidden + 1; the last one has no gain and shift */
     struct mlp_layer layer[NN_MAX_HIDDEN + 1];
     int extra;                          /* where the extra parameters start */
-    int n; double *param, *grad;        /* all parameters and the gradient, summed until cleared */
+    int n; double *param, *grad;  /* n parameters; their gradients, which add up until cleared */
 };
 
 /* Values that a forward pass keeps for the backward pass, for up to max_rows rows. */

@@ -41,7 +41,7 @@ double ppo_value_loss(double value, double old, double target, const struct ppo_
     double near = clamp(value, old - o->clip, old + o->clip);
     double free_loss = ppo_huber(target - value, o->huber);
     double near_loss = ppo_huber(target - near, o->huber);
-    /* if false, the value is outside of the clip range and its gradient is 0 */
+    /* false: the clipped loss is larger; it does not depend on the value, so the slope is 0 */
     bool moves = free_loss >= near_loss;
     *slope = moves ? -clamp(target - value, -o->huber, o->huber) : 0;
     return moves ? free_loss : near_loss;
@@ -232,7 +232,7 @@ static void row_loss(struct actor *p, const struct actor_batch *b, int k, const 
     struct opinion say = opinion_at(p, out, n_choices, u);
     double ratio = exp(say.log_prob - b->action[k].log_prob);
     double objective = ppo_objective(ratio, adv, o->clip);
-    /* the clipped branch is constant, so its gradient is 0 */
+    /* false: the clipped ratio counts; it is constant, so the gradient is 0 */
     bool moves = ratio * adv <= objective;
     sum->loss -= objective + o->entropy_coef * say.entropy;
     sum->entropy += say.entropy;

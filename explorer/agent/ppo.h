@@ -12,7 +12,7 @@
 #define TS_EXPLORER_AGENT_PPO_H
 #include "explorer/agent/nn.h"
 
-#define PPO_CHUNK 128                   /* rows of the tapes: their activations stay in cache */
+#define PPO_CHUNK 128  /* rows of a tape; so few that their activations stay in cache */
 #define PPO_LOG_STD_LEAST (-3.0)
 #define PPO_LOG_STD_MOST 0.5
 
@@ -46,8 +46,8 @@ void ppo_gae(const double *reward, const double *value, int n, double value_end,
 /* Replaces each x by (x - mean) / (deviation + 1e-5). */
 void ppo_standardise(double *x, int n);
 
-/* Running mean and deviation of returns.  All batches have the same weight, except for a slow
- * decay (0.99999 per batch, unbiased).  All zero, it is the identity. */
+/* Running mean and deviation of returns.  All batches have the same weight, except for a slow decay
+ * (0.99999 per batch, unbiased).  While all three are 0, the norm is the identity. */
 struct value_norm { double mean, square, weight; };
 void value_norm_add(struct value_norm *v, const double *x, int n);
 double value_norm_in(const struct value_norm *v, double x);  /* converts to normalised units */

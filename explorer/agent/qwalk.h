@@ -10,8 +10,8 @@
  *               was before the epoch
  *
  * Networks: 4 linear layers of width 64 with ReLU between them, no normalisation, orthogonal
- * weights.  From one start, every knob makes one point, and the caller measures these points. The
- * walk depends only on the seed and the calls. */
+ * weights.  From one start, every knob moves once, and the caller measures the points that these
+ * moves reach. The walk depends only on the seed and the calls. */
 #ifndef TS_EXPLORER_AGENT_QWALK_H
 #define TS_EXPLORER_AGENT_QWALK_H
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct qwalk *qwalk_new(uint64_t seed, int n_state, const int *n_directions, int
 void qwalk_free(struct qwalk *q);
 
 double qwalk_epsilon(int trial);                            /* trials count from 0 */
-/* returns a probability; value and best are times */
+/* Returns the probability of starting at a point with time `value`. */
 double qwalk_acceptance(double value, double best);
 double qwalk_reward(double from, double to);
 
@@ -33,7 +33,7 @@ bool qwalk_accept(struct qwalk *q, double value, double best);
 int qwalk_act(struct qwalk *q, int knob, const float *state, int trial);
 /* Stores the Q value of every direction in out[n_directions]. */
 void qwalk_values(struct qwalk *q, int knob, const float *state, double *out);
-/* Adds a measured move. A point without a latency (to_ms INFINITY) has no reward. */
+/* Adds a measured move. A move to a point without a latency (to_ms INFINITY) has reward 0. */
 void qwalk_add(struct qwalk *q, int knob, const float *from, int direction, const float *to,
                double from_ms, double to_ms);
 /* Trains the networks.  Returns the mean squared error of the last epoch over all knobs that have

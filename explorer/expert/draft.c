@@ -3,8 +3,8 @@
 
 #include <stdarg.h>
 
-#define VECTORS 4                         /* vectors that one inner loop computes */
-#define MAX_ROW 256                       /* most lanes of a vectorized loop */
+#define VECTORS 4                         /* most vectors that one vectorized loop computes */
+#define MAX_ROW 256                       /* most iterations of a vectorized reduction loop */
 #define MAX_CHEAP 2  /* a node with at most this many operations is repeated instead of stored */
 #define MIN_PARALLEL 100000.0             /* least operations for which waking threads pays off */
 
@@ -16,7 +16,7 @@ bool draft_line(struct draft *d, const char *line, struct err *e)
     return true;
 }
 
-/* Applies a line that may be illegal. */
+/* Applies a line if it is legal.  Returns whether it is. */
 static bool try_line(struct draft *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static bool try_line(struct draft *d, const char *fmt, ...)
 {
@@ -170,14 +170,15 @@ static bool find_moves(struct draft *d, int node, struct moves *m)
     return true;
 }
 
-/* Returns the number of instructions per element of a vector loop: 13 lanes are 8 + 4 + 1. */
+/* Returns the number of vector instructions per element of a loop.  For example, 13 elements with 8
+ * lanes take 3 instructions: 8 + 4 + 1. */
 static double per_element(int64_t extent, int lanes)
 {
     return (double)(extent / lanes + __builtin_popcountll((uint64_t)(extent % lanes)))
          / (double)extent;
 }
 
-/* Returns how often a node reduces before it stores. */
+/* Returns how many values a node reduces to one stored element. */
 static double reductions(const struct moves *m)
 {
     double n = 1;
@@ -186,7 +187,8 @@ static double reductions(const struct moves *m)
     return n;
 }
 
-/* Returns the cost of an element with lanes along an axis, in scalar accesses. */
+/* Returns the cost of one element if the vector lanes run along an axis; a scalar access costs
+ * 1. */
 static double lane_cost(const struct moves *m, int axis, int lanes)
 {
     const struct axis *x = &m->s->axis[axis];
@@ -252,7 +254,7 @@ static int fuse_line(struct draft *d, int node, int axis)
     return axis;
 }
 
-/* Cuts an axis of a stage into pieces of `inner` iterations. Returns whether it did. */
+/* Splits an axis of a stage into pieces of `inner` iterations. Returns whether it did. */
 static bool cut(struct draft *d, int node, const char *axis, int64_t inner)
 {
     const struct stage *s = stage_at(d, node);
@@ -262,7 +264,8 @@ static bool cut(struct draft *d, int node, const char *axis, int64_t inner)
                     (long long)((extent + inner - 1) / inner), (long long)inner);
 }
 
-/* Returns the length of the vectorized loop: as even as possible, and whole vectors. */
+/* Returns the length of the vectorized loop: the axis is cut into as few pieces as possible, of
+ * equal length, rounded up to whole vectors. */
 static int64_t lane_length(const struct draft_machine *m, const struct axis *x, bool square)
 {
     int64_t most = square ? m->lanes : x->reduce ? MAX_ROW : (int64_t)VECTORS * m->lanes;
@@ -272,8 +275,9 @@ static int64_t lane_length(const struct draft_machine *m, const struct axis *x, 
     return (each + m->lanes - 1) / m->lanes * m->lanes;
 }
 
-/* Returns the innermost axis along which a load with this step between its lanes does not move, so
- * that a tile of the axis reuses the loaded vector; -1: none. */
+/* Returns the innermost axis along which some load does not move, so that a tile of this axis
+ * reuses the loaded vector.  Only loads count that move by `step` from lane to lane.  -1: no
+ * axis. */
 static int reuse_axis(const struct moves *m, int lanes, int64_t step)
 {
     for (int i = m->s->n_axes - 1; i >= 0; i--)
@@ -294,8 +298,8 @@ static int tile_axis(const struct moves *m, int lanes)
     return axis < 0 ? reuse_axis(m, lanes, 0) : axis;
 }
 
-/* For a load whose lanes are far apart (a transposition), returns the axis along which it is
- * contiguous; tiling both axes keeps a square in the cache. -1: none. */
+/* Finds a load whose lanes are far apart (a transposition), and returns the axis along which it is
+ * contiguous.  Tiling both axes keeps a square in the cache.  -1: there is no such load. */
 static int square_axis(const struct moves *m, int lanes)
 {
     for (int k = 0; k < m->access.len; k++) {
@@ -335,8 +339,8 @@ static void reorder(struct draft *d, int node, const struct loop_order *o)
     str_free(&all);
 }
 
-/* The vectorized axis of a node; the tiled axis, or -1; whether the tile is a square of a
- * transposition. */
+/* lanes: the vectorized axis of a node.  tile: the tiled axis, or -1.  square: whether the tile is
+ * a square of a transposition. */
 struct lane_plan { int lanes, tile; bool square; };
 
 /* Cuts the axes of lanes and tile, and lists all loops in their new order. */
@@ -380,7 +384,7 @@ static void parallel(struct draft *d, int node, const struct loop_order *o,
     }
 }
 
-/* Computes the nodes that continue `node` element by element in its loops. */
+/* Moves the element-wise nodes after `node` into its loop `axis`, where that is legal. */
 static void attach_followers(struct draft *d, int node, const char *axis)
 {
     for (int i = node + 1; i < d->p->graph->n_nodes; i++) {
@@ -430,8 +434,8 @@ static void schedule(struct draft *d, int node, const struct draft_machine *mach
     order_free(&o);
 }
 
-/* Lays the free constants of a product so that lanes along the axis are contiguous, in blocks of
- * one vector loop where these divide the dim. */
+/* Sets the layout of the constant that access `a` reads, so that lanes along the axis are
+ * contiguous: in blocks as long as the vectorized loop, where these divide the dim. */
 static void pack_constant(struct draft *d, const struct moves *m, const struct axis_moves *a,
                           int axis, const struct draft_machine *machine)
 {

@@ -21,24 +21,26 @@
  *     N O H W I KH KW, M N K ...  extents of the main node's loops; 1 where there is no such loop
  *     sd sh sw, dd dh dw, G        strides, dilations, number of groups
  *     padded                       whether the main node's operand is padded
- *     in_H in_W ..., in_rank       extents and rank of this operand, with padding
+ *     in_H in_W ..., in_rank       extents and rank of the main node's operand, with padding
  *     dim_0 dim_1 ...              names of the operand's dims
  *     images                       1: all dims of the operand but the first two are reduced
  *     operand_bytes                bytes of the operand, with padding
- *     lanes, registers             those of the target
+ *     lanes, registers             vector lanes and registers of the target
  *     elem_bytes                   size of an element of the tensors: 2 of f16 and bf16
  *     threads, last_cache          number of threads; bytes of the last cache
  *     main, operand, result        names of the main node's result, its operand, the last tensor
- *     last                         the last of the main node and the element-wise nodes after it
+ *     last                         name of the result of the last element-wise node after the main
+ *                                  one; without such nodes, of the main one
  *     stream                       1: the result should bypass the caches
  *     accuracy                     the relative error that an algorithm may have
  *
- * `for: epilogue` makes one line for each element-wise node after the main one.  `for: fused` makes
- * one, called {fused}, for the main node and each of those but the last.
+ * `for: epilogue` makes one line for each element-wise node after the main one, which it names
+ * {epilogue}.  `for: fused` makes one line for the main node and each element-wise node after it,
+ * except the last of them all; it names the node {fused}.
  *
  * In a graph of statements, one expert schedules the statement with the most work and the
- * element-wise ones after it, whose other operands get the layout of the main result.  Nodes that
- * no expert knows get a plain schedule (draft.h). */
+ * element-wise ones after it.  Other operands of these get the layout of the main result if they
+ * have its shape.  Nodes that no expert schedules get a plain schedule (draft.h). */
 #ifndef TS_EXPLORER_EXPERT_H
 #define TS_EXPLORER_EXPERT_H
 #include "explorer/expert/param.h"
@@ -54,7 +56,8 @@ struct expert {
     int n_lets; const struct param_value *let;           /* each has a name and an expression */
     int n_steps; const struct expert_step *step;
 };
-/* each: the element-wise nodes for which it is repeated; NULL: one line */
+/* A step line of an expert.  each: "epilogue" or "fused" if the line is repeated for several nodes
+ * (`for:` above); NULL: one line. */
 struct expert_step { const char *text, *condition; const char *each; };
 /* accuracy: the largest relative error of an algorithm that experts may choose; 0: none, so all
  * operators are computed as defined. */
@@ -72,13 +75,14 @@ struct expert_schedule {
     double score;
     int n; const char *const *step;
 };
-/* Finds the legal schedules of spec among the best 400 by `prefer`. They are sorted, best first, at
- * most max; equal scores are in the order of expert files. target: has registers and lanes; NULL:
- * the best of this CPU. With threads > 1, loops are parallel where the expert has parallel loops.
+/* Finds at most max legal schedules of spec, among the 400 combinations with the largest `prefer`.
+ * They are sorted, best first; equal scores are in the order of expert files.  target: has
+ * registers and lanes; NULL: the best of this CPU.  With threads > 1, loops are parallel where the
+ * expert has parallel loops.
  *
- * If no expert is for this operator or its sizes, there is one plain schedule.  ERR_NAME: experts
- * are for it, but none of their tilings is legal.  Errors in the expressions of an expert name the
- * expert. */
+ * If no expert is for this operator or its sizes, there is one plain schedule.  If experts are for
+ * it, but none of their tilings is legal: ERR_NAME, or for a graph of statements one plain
+ * schedule.  Errors in the expressions of an expert name the expert. */
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
                       const struct target *target, int threads, int max,
                       struct expert_schedule *out, int *n, struct err *e);
@@ -86,8 +90,8 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
 /* Returns the chosen parameters as text: "nv=2, wt=14, order=0". */
 const char *expert_chosen_text(struct arena *a, const struct expert_schedule *s);
 
-/* Measures n schedules of spec one after the other; *best is the one with the least minimum, *m its
- * measurement.  Failed schedules are skipped; ERR_WRONG when all fail. */
+/* Measures n schedules of spec one after the other.  *best gets the index of the one with the least
+ * minimum time, *m its measurement.  Failed schedules are skipped; ERR_WRONG when all fail. */
 bool expert_fastest(const char *spec, const struct expert_schedule *s, int n,
                     const struct measure_opts *o, const struct progress *pr,
                     const struct cancel *c, int *best, struct measurement *m, struct err *e);

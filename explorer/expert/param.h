@@ -7,7 +7,7 @@
 #include "kernels/base/formula.h"
 
 struct param_value { const char *name, *value; };        /* a number or a word, as written */
-/* the last of several items with one name counts */
+/* If several items have the same name, the last one counts. */
 struct param_set { int n; const struct param_value *item; };
 struct param_axis { const char *name; int n; const char *const *value; };
 struct param_grid { int n; const struct param_axis *axis; };
@@ -21,14 +21,14 @@ const char *param_text(struct arena *a, const struct param_set *s);
 /* Whether a value is a number; *out is then the number. */
 bool param_is_number(const char *value, double *out);
 
-/* Returns the number of combinations of a grid; 1, the empty one, when it has no axes. */
+/* Returns the number of combinations of a grid.  A grid without axes has one, the empty one. */
 int64_t param_grid_size(const struct param_grid *g);
 struct param_set param_grid_at(struct arena *a, const struct param_grid *g, int64_t i);
 
 /* Looks up a name for a formula; ctx is a const struct param_set.  ERR_NAME suggests a name. */
 bool param_names(void *ctx, const char *name, struct formula_value *out, struct err *e);
 /* Sets *out to the text with every {...} replaced: a name by its value as written, an expression by
- * its number.  Errors have the column in the text. */
+ * its number.  Errors name the column in `text`. */
 bool param_expand(struct arena *a, const char *text, const struct param_set *s, const char **out,
                   struct err *e);
 #endif

@@ -4,9 +4,9 @@
 #include "explorer/expert/expert.h"
 #include "profile/measure/gpu_memory.h"
 
-/* The properties of a schedule that are known without a device.  compiled: NVRTC was there; then
- * registers, shared and stack are those of the kernel with the most, and occupancy is the least of
- * any kernel. */
+/* The properties of a schedule that are known without a device.  compiled: NVRTC was there.  Then
+ * registers, shared and stack are the largest values of any kernel, and occupancy is the
+ * smallest. */
 struct expert_rating {
     struct gpu_cost cost;
     /* The simulated time by which schedules are ranked: cost.ns, and more if fewer than
@@ -18,12 +18,12 @@ struct expert_rating {
     double occupancy;
 };
 #define EXPERT_WARPS 8                    /* two per scheduler: our choice, not from a data sheet */
-#define EXPERT_RATED_ACCESSES 1e6         /* accesses of threads, above which only a sample of the
-                                           * blocks is walked */
+/* a program with more accesses of threads is simulated on a sample of its blocks */
+#define EXPERT_RATED_ACCESSES 1e6
 /* Sets *best to the first of n schedules whose kernels NVRTC compiles without stack; without NVRTC,
- * or if all need stack, to the first of all.  ptxas limits the registers of a thread so that
- * more blocks fit on a multiprocessor, and spills the others.  No formula predicts which tile sizes
- * spill. ERR_CANCEL. */
+ * or if all need stack, to the first of all.  ptxas limits the registers of a thread so that more
+ * blocks fit on a multiprocessor, and spills what does not fit.  No formula predicts which tile
+ * sizes spill. ERR_CANCEL. */
 bool expert_first_without_stack(const char *spec, const struct expert_schedule *s, int n,
                                 const struct cancel *c, int *best, struct err *e);
 /* Rates the program of a schedule. A program whose kernels need stack is rated as well. */

@@ -72,7 +72,7 @@ void ablation_free(struct ablation *a)
     free(a);
 }
 
-/* Appends the C of a program, which shows its layouts as well; false if it has none. */
+/* Appends the C code of a program, which also shows its layouts.  False: it cannot be generated. */
 static bool code_of(const struct program *p, const struct target *target, struct str *out)
 {
     const struct gen_opts o = { .target = target_or_host(target), .openmp = true };
@@ -81,7 +81,7 @@ static bool code_of(const struct program *p, const struct target *target, struct
     return program_lower(p, &f, &ignored) && gen_c(f, &o, out, &ignored);
 }
 
-/* Notes the steps without which the code of the schedule is the same. */
+/* Marks the steps that can be left out without changing the generated code. */
 static void find_same(struct ablation *a, const struct target *target)
 {
     struct str whole = {0}, code = {0};
@@ -155,7 +155,8 @@ struct bisecting {
     struct bisection *out;
 };
 
-/* Times the states after the n steps of `at` against the first of them. */
+/* Times the programs after steps at[0], ..., at[n - 1].  ratio[i]: time after step at[i] / time
+ * after step at[0]. */
 static bool compare_states(struct bisecting *b, const int *at, int n, struct ratio *ratio,
                            struct err *e)
 {

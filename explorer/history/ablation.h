@@ -3,7 +3,7 @@
 #define TS_EXPLORER_ABLATION_H
 #include "explorer/history/history.h"
 
-/* The schedule without one step.  ratio of result: time without the step / time of the whole
+/* The schedule with one step left out.  result.ratio: time without the step / time of the whole
  * schedule. */
 struct ablated {
     int step;                             /* number of the step, from 1 */
@@ -11,8 +11,8 @@ struct ablated {
     const char *note;  /* later steps that were renamed or dropped; "": none were */
     const struct program *program;
     struct compared result;
-    bool idle;                            /* whether the step cannot act with so few threads */
-    bool same;                            /* whether the code is the same without it; not timed */
+    bool idle;  /* whether the step is `loop parallel` and one thread was used */
+    bool same;  /* whether the generated code is the same without the step; then it is not timed */
 };
 struct ablation {
     struct history *history;              /* owns programs and texts */
@@ -21,12 +21,12 @@ struct ablation {
     struct ablated *row;
     struct compared full;
     int threads;                          /* threads of the measurement */
-    struct comparison how;                /* as compared in the last group (measure_compare_each) */
+    struct comparison how;                /* of the last group (measure_compare_each) */
 };
 /* Replays the steps of p with each step left out (rebase.h).  ERR_RANGE: p has no steps. */
 bool ablation_plan(const struct program *p, struct ablation **out, struct err *e);
 void ablation_free(struct ablation *a);
-/* Times every schedule of *a against the whole one. */
+/* Times every schedule of *a against the whole schedule. */
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e);
 /* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)", "undecided (0.7 to
@@ -34,13 +34,13 @@ bool ablation_measure(struct ablation *a, const struct measure_opts *o, const st
  * no time. */
 void ablation_print(struct str *out, const struct ablated *row);
 
-/* Finds the step that changed the time most, between two states of one schedule. */
+/* The step that changed the time most between two states of one schedule (bisect_steps). */
 struct bisection {
-    int step;                             /* found: this step, from 1 */
+    int step;                             /* number of the step found, from 1 */
     const char *text;                     /* allocated in the arena of p */
     struct ratio ratio;                   /* time with the step / time without it */
     struct ratio whole;                   /* time after step `to` / time after step `from` */
-    int timings;                          /* the number of comparisons */
+    int timings;                          /* how many times states were timed against each other */
 };
 /* Bisects the steps from+1 to `to` of p: continues with the half that changes the time more. Does
  * not find differences that cancel each other within a half. */
@@ -51,6 +51,7 @@ bool bisect_steps(const struct program *p, int from, int to, const struct measur
  * whether it is faster. */
 void bisect_print(struct str *out, const struct bisection *b);
 
-/* Returns the number, on the way to a state, of the k-th step that is not held; k from 1. */
+/* Returns the position of the k-th applied (not held) step among all steps that lead to a state.
+ * Both numbers count from 1. */
 int ablation_step_number(const struct history *h, int state, int k);
 #endif

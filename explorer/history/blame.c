@@ -3,8 +3,8 @@
 #include <string.h>
 #include "kernels/base/vec.h"
 
-/* The findings of blame_loop so far.  names: the loop, and those that it was made of, which older
- * states have.  said: the effects of steps, newest first. */
+/* The findings of blame_loop so far.  names: the loop, and the loops of older states from which it
+ * was made.  said: the effects of steps, newest first. */
 struct blamed {
     struct arena *a;
     const char *stage;
@@ -26,8 +26,8 @@ static bool contains(const char *name, const char *part)
     return false;
 }
 
-/* Adds the loops of `old` that the step replaced and from which it made `name`: those with related
- * names (O for O.1, N and H for N_H), or else all of them. */
+/* Adds the loops from which a step made the loop `name`: the loops of `old` that the step replaced
+ * and whose names are related (O for O.1, N and H for N_H), or else all loops that it replaced. */
 static void add_origins(struct blamed *b, const struct stage *old, const struct stage *now,
                         const char *name)
 {
@@ -75,8 +75,8 @@ static const char *effect_on(struct blamed *b, const struct step *s, const struc
     return arena_printf(b->a, s->kind == STEP_LOOP_REORDER ? "moved %s" : "uses %s", loop);
 }
 
-/* Notes what a state's step did to the loops of b. Returns false when the step made their stage,
- * because older states have no such stage. */
+/* Notes what a state's step did to the loops of b. Returns false when the step made the stage of
+ * these loops, because older states have no such stage. */
 static bool look_at(struct blamed *b, const struct state *at, const struct program *before,
                     int number)
 {

@@ -8,6 +8,7 @@
  * loops, the steps that made those are listed too. The number of a step is its place on the
  * branch. */
 void blame_loop(struct str *out, const struct history *h, const char *stage, const char *loop);
-/* Appends such a line for every loop of the current state, outermost first. */
+/* Appends what blame_loop appends, as a line for every loop of the current state: stage by stage,
+ * outermost loop first. */
 void blame_print(struct str *out, const struct history *h);
 #endif

@@ -8,7 +8,7 @@
 #include "explorer/history/rebase.h"
 #include "explorer/history/rename.h"
 
-#define MOST_PLACES 100000                /* by which a step moves at once */
+#define MOST_PLACES 100000                /* most places by which one `move` moves a step */
 
 static const struct command_info infos[] = {
 #define COMMAND(id, name, syntax, help) [COMMAND_##id] = { name, syntax, help },
@@ -59,7 +59,8 @@ static bool lacks_words(enum command_id id, const char *line, const struct step_
     return error_at(e, line, after->col + after->len, 1);
 }
 
-/* Reads the argument of a command; NULL when it is optional and missing. */
+/* Finds the argument of a command.  *out: NULL when it is optional and missing, or the command
+ * takes none. */
 static bool take_argument(enum command_id id, const char *line, const struct step_word *word, int n,
                           const struct step_word **out, struct err *e)
 {
@@ -164,12 +165,13 @@ static bool run_rebase(struct history *h, enum command_id id, const char *line,
         return error_at(e, line, e->at.col + skipped, e->at.len);
     int steps, here;
     history_path(h, history_branch_index(h), &steps, &here);
-    bool to = id == COMMAND_MOVE && c.at >= 1 && c.at < steps;       /* then c.to is out of range */
+    bool to = id == COMMAND_MOVE && c.at >= 1 && c.at < steps;       /* c.to is wrong, not c.at */
     const struct step_word *at = e->code == ERR_STEP ? &word[0] : to ? &word[n - 1] : &word[1];
     return error_at(e, line, at->col, at->len);
 }
 
-/* Applies a step. If loop steps make a layout step illegal, inserts it before them. */
+/* Applies a step. Inserts a layout, algorithm or set step that earlier steps have made illegal
+ * before these. */
 static bool run_step(struct history *h, const char *line, enum command_effect *effect,
                      struct err *e)
 {
@@ -183,8 +185,8 @@ static bool run_step(struct history *h, const char *line, enum command_effect *e
     return true;
 }
 
-/* Returns the number of the current branch's step that splits the loop that s would split; 0: none
- * does. */
+/* Returns the number of the step on the current branch that already splits the loop of s; 0: no
+ * step does. */
 static int split_of(struct history *h, const struct step *s)
 {
     int n, at, found = 0;
@@ -198,7 +200,8 @@ static int split_of(struct history *h, const struct step *s)
     return found;
 }
 
-/* Applies a step of another branch, renamed where only one new name fits. */
+/* Applies a step of another branch. If the step is refused, but exactly one text with renamed loops
+ * is legal (rename_step), applies that text. */
 static bool pick(struct history *h, const char *step, enum command_effect *effect, struct err *e)
 {
     const struct step *parsed;
@@ -281,7 +284,8 @@ static bool run_words(struct history *h, const char *line, const struct step_wor
     return true;
 }
 
-/* When a tile is in the way of a step, the fix becomes a change of the step that made the tile. */
+/* If the error says that a tile is in the way of the step, makes its fix an `edit` of the step that
+ * made the tile. */
 static void fix_tile_step(const struct history *h, const char *line, struct err *e)
 {
     int n, at;

@@ -1,5 +1,5 @@
 /* The commands of the `:` prompt: steps, and commands that move in the history.  The prompt,
- * --steps scripts and single keys all use this. */
+ * --steps scripts and single keys all run their commands here. */
 #ifndef TS_EXPLORER_COMMAND_H
 #define TS_EXPLORER_COMMAND_H
 #include "explorer/history/history.h"
@@ -13,9 +13,9 @@ enum command_effect {
     EFFECT_APP,                           /* a command of app/ (save, quit, view, help...) */
 };
 
-/* Runs one line: a step, or a command of command.def. If loop steps make a layout step illegal, it
- * is inserted before them. Blank lines and # comments do nothing (EFFECT_NONE). A command of app/
- * is not run: EFFECT_APP. */
+/* Runs one line: a step, or a command of command.def. A layout, algorithm or set step that earlier
+ * steps have made illegal is inserted before these. Blank lines and # comments do nothing
+ * (EFFECT_NONE). A command of app/ is not run: EFFECT_APP. */
 bool command_run(struct history *h, const char *line, enum command_effect *effect, struct err *e);
 
 /* Whether the line is a command that changes the past of a branch. */
@@ -30,8 +30,8 @@ const char *command_meant(const char *word);
 struct completion { const char *word, *help; };
 /* replace_from: byte offset in line where the word starts. */
 struct completions { int n; struct completion *item; int replace_from; };
-/* Finds all completions, in arena a. extra: names of the commands of app/ (NULL-terminated), may
- * be NULL. */
+/* Finds all completions and allocates them in arena a. extra: names of the commands of app/
+ * (NULL-terminated); may be NULL. */
 void command_complete(struct arena *a, const struct history *h, const char *line,
                       const char *const *extra, struct completions *out);
 /* A row of the list of steps and commands: "layout split", "T D F1 ...", "split dimension ...". */

@@ -6,9 +6,9 @@
 #include "kernels/gen/tile_registers.h"
 #include "kernels/program/contract.h"
 
-#define SAME 1.05  /* up to this ratio, two predictions do not differ for certain */
-#define HELPS 0.9  /* a cure leaves at most this share of the misses */
-#define NEARLY_ALL 0.9                    /* share of compulsory misses that leaves no hope */
+#define SAME 1.05  /* predictions up to this ratio apart count as equal */
+#define HELPS 0.9  /* a cure that helps leaves less than this share of the misses */
+#define NEARLY_ALL 0.9  /* share of compulsory misses from which on no cure is expected to help */
 
 const char *const cure_result_name[CURE_RESULT_COUNT] = {
 #define RESULT(id, name) [CURE_##id] = name,
@@ -22,7 +22,8 @@ const char *const tile_fate_name[TILE_FATE_COUNT] = {
 #undef FATE
 };
 
-/* Runs the lines of a row on a copy of the session. *changes: how many of them to undo. */
+/* Runs the lines of a row on a copy of the session, until one is refused. Adds to *changes how many
+ * lines ran, which the caller undoes. */
 static bool run_lines(struct history *h, struct forecast *row, int *changes)
 {
     struct str text = {0};
@@ -58,8 +59,8 @@ static bool has_other_contract(const struct program *p, const struct program *th
     return other;
 }
 
-/* The program before the steps.  func: NULL if it cannot be lowered; spills: whether a tile of it
- * does. */
+/* The tiles of the program before the steps.  func: the lowered program; NULL: it cannot be
+ * lowered. spills: whether one of its tiles spills. */
 struct tiles_before { const struct target *target; const struct func *func; bool spills; };
 
 static struct tiles_before tiles_of(const struct program *p, const struct target *target)
@@ -121,8 +122,9 @@ static enum group group_of(const struct forecast *row)
          : forecast_is_long(row) ? SEVERAL_STEPS : ONE_STEP;
 }
 
-/* Returns the best of n rows: of those that differ by less than a sample can tell, the first one
- * that keeps the contract. */
+/* Returns the index of the best of n rows.  Finds the fewest misses in the best group; rows of that
+ * group within SAME of them count as equal.  Of these, the best is the first that keeps the
+ * contract, or else the first. */
 static int best_of(const struct forecast *row, int n)
 {
     int least = 0;

@@ -7,8 +7,9 @@
 
 #define FORECAST_CURES 64
 
-/* The effect of steps on a tile in registers.  SPILLS: it no longer fits.  LEAVES: a loop over it
- * is neither unrolled nor vectorized, so it lies in memory.  Both cost more time than misses do. */
+/* The effect of steps on a tile in registers.  SPILLS: the tile no longer fits into them.  LEAVES:
+ * a loop over the tile is neither unrolled nor vectorized, so the tile lies in memory.  Both cost
+ * more time than misses do. */
 #define TILE_FATES(X) X(STAYS, "stays") X(SPILLS, "spills") X(LEAVES, "leaves")
 enum tile_fate {
 #define FATE(id, name) TILE_##id,
@@ -19,8 +20,8 @@ enum tile_fate {
 extern const char *const tile_fate_name[TILE_FATE_COUNT];
 
 /* A line of the prompt (command.h), or several with \n between them, and the misses of the program
- * after them.  ok: the misses are known.  They are not for a refused step, or when the prediction
- * took too long.  held: later steps that no longer apply.  other_contract: the step changes the
+ * after them.  ok: the misses are known; false if a step was refused or the prediction took too
+ * long.  held: number of later steps that no longer apply.  other_contract: the lines change the
  * layout of an input or output (contract.h). */
 struct forecast {
     const char *line;
@@ -30,27 +31,27 @@ struct forecast {
     enum tile_fate tile;
 };
 
-/* Predicts p after each of the n rows alone.  `none` gets the prediction of p itself. pr: gets
- * "predicting 3 of 8"; may be NULL. */
+/* Predicts the misses of p after the lines of each of the n rows; each row starts again from p.
+ * *none: gets the prediction for p itself.  pr: gets "predicting 3 of 8"; may be NULL. */
 bool forecast_steps(const struct program *p, const struct predict_opts *o,
                     const struct progress *pr, const struct cancel *c, struct forecast *row, int n,
                     struct forecast *none, struct err *e);
-/* Lists steps that may cure the misses of a lens: padding, other orders of loops and dimensions,
- * copies to a tile, tiles that fit into L1.  The lines are in arena a; returns their number, at
- * most FORECAST_CURES.  Nothing is proposed against compulsory misses. */
+/* Lists steps that may reduce the misses which a lens explains: padding, other orders of loops and
+ * dimensions, copies to a tile, tiles that fit into L1.  Fills the lines of `row`, allocated in a,
+ * and returns their number, at most FORECAST_CURES.  Proposes nothing against compulsory misses. */
 int forecast_cures(const struct program *p, const struct lens *l, struct arena *a,
                    struct forecast *row);
-/* Predicts and ranks the cures of a lens, unless they hold later steps back.  now: the prediction
- * for p itself. */
+/* Predicts and ranks the cures of a lens.  A cure after which a later step no longer applies gets
+ * ok = false.  *now: gets the prediction for p itself. */
 bool forecast_lens(const struct program *p, const struct cache_config *cache,
                    const struct target *target, const struct progress *pr, const struct cancel *c,
                    struct forecast *row, int n, struct forecast *now, struct err *e);
-/* Sorts the rows: one step before several, then those that take a tile out of its registers; of
- * each, the fewest misses first; unknown misses last. Rows whose predictions differ by less than a
- * sample can tell keep their order. */
+/* Sorts the rows into four groups: one line; several lines; rows that spill a tile or take it out
+ * of its registers; unknown misses.  In a group, the fewest misses come first.  Of rows whose
+ * misses differ by less than a sample can tell, those that keep the contract come first. */
 void forecast_rank(struct forecast *row, int n);
 bool forecast_is_long(const struct forecast *row);       /* whether it has several lines */
-/* Whether the misses after the steps are clearly fewer than now. */
+/* Whether the row has clearly fewer misses than `now`. */
 bool forecast_helps(const struct forecast *row, const struct forecast *now);
 /* The outcome of n predicted rows: one helps, or the reason why none does. COMPULSORY: nearly all
  * misses are compulsory. */

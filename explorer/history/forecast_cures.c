@@ -1,12 +1,12 @@
-/* Cures to try for the misses of a lens.  Near the front are the smaller changes: among equally
- * good cures, the first one is shown first. */
+/* Lists the steps that forecast_cures proposes.  Smaller changes come first, because of equally
+ * good cures the first one is shown first. */
 #include "explorer/history/forecast.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#define MOST_TILE 64                      /* iterations of a tile's loop, where two are split */
-#define MOST_AGAIN 2                      /* loops that are tried as the one around a tile */
+#define MOST_TILE 64  /* most iterations of a tile's loop, for a tile that splits two loops */
+#define MOST_AGAIN 2                      /* most loops that are tried as the loop around a tile */
 #define ROOM 0.75                         /* share of L1 that a tile may take */
 
 struct curing {
@@ -17,8 +17,8 @@ struct curing {
     int n;
 };
 
-/* The loops of a stage that an access is in, outermost first. axis: of the stage; loop: of the
- * lens. */
+/* The loops of stage s around an access, outermost first. axis[i], loop[i]: the index of the i-th
+ * of them in the stage and in the lens. */
 struct around { const struct stage *s; int site, n, axis[MAX_DIMS], loop[MAX_DIMS]; };
 
 static void add(struct curing *c, struct str *lines)
@@ -37,8 +37,8 @@ static int64_t distance(const struct lens *l, int site, int loop)
     return stride < 0 ? -stride : stride;
 }
 
-/* Finds the loops around a site.  Loops of other stages, and those that became straight code, stay
- * where they are. */
+/* Finds the loops of a site's own stage around it, except those that became straight code.  Returns
+ * whether there are at least two. */
 static bool find_around(const struct curing *c, int site, struct around *out)
 {
     const struct lens_site *of = &c->l->site[site];
@@ -63,7 +63,7 @@ static const char *name_of(const struct around *r, int i)
 
 /* --- Layouts ---------------------------------------------------------------------------------- */
 
-/* The layout of the tensor at a site; NULL: it has none that a step could change. */
+/* Returns the layout of the tensor at a site; NULL: it has no layout that a step could change. */
 static const struct layout *layout_at(const struct curing *c, int site)
 {
     const struct lens_buffer *b = &c->l->buffer[c->l->site[site].buffer];
@@ -71,8 +71,8 @@ static const struct layout *layout_at(const struct curing *c, int site)
     return l && l->rank > 1 ? l : NULL;
 }
 
-/* Pads the innermost dimension by one line, by two, and by half of the sets, and each other
- * dimension by one element. */
+/* Adds steps that pad one dimension: the innermost one by 1 line, by 2 lines, and by half as many
+ * lines as L1 has sets; each other one, except the outermost, by one element. */
 static void add_pads(struct curing *c, int site)
 {
     const struct layout *l = layout_at(c, site);
@@ -88,8 +88,8 @@ static void add_pads(struct curing *c, int site)
     }
 }
 
-/* Returns the dimension that a loop moves an access along: the one with the largest stride that is
- * not larger than the access's; -1: none. */
+/* Returns the dimension along which a loop moves an access, if it moves the access by `bytes`: the
+ * outermost dimension whose stride is at most that; -1: none. */
 static int dim_moved(const struct layout *l, int64_t bytes)
 {
     int64_t stride[MAX_DIMS], elements = bytes / l->tensor->type->bytes;
@@ -100,7 +100,8 @@ static int dim_moved(const struct layout *l, int64_t bytes)
     return -1;
 }
 
-/* Stores the tensor so that a loop that moves the access from line to line moves it along one. */
+/* For each loop that moves the access from line to line: adds the layout in which the dimension
+ * along which it moves is innermost, so that the access stays in a line. */
 static void add_layout_orders(struct curing *c, int site)
 {
     const struct layout *l = layout_at(c, site);
@@ -138,8 +139,8 @@ static void add_block(struct curing *c, const struct layout *l, const int *order
     add(c, &s);
 }
 
-/* Orders the dimensions as the loops around an access move along them, the innermost loop last;
- * dimensions that no loop moves along come before them, and `first` is the outermost one. */
+/* Orders dimensions, the outermost one first: `first`; then those along which no loop moves the
+ * access; then the others in the order of the loops that move the access along them. */
 static void order_of_loops(const struct curing *c, const struct layout *l, int site, int first,
                            int *order)
 {
@@ -160,8 +161,9 @@ static void order_of_loops(const struct curing *c, const struct layout *l, int s
             order[--at] = i;
 }
 
-/* Stores tiles of a constant's dimension as lines, or as halves of lines, where a loop moves the
- * access along it from line to line. Constants are packed once, so the caller sees no change. */
+/* Adds layouts of a constant with tiles of one line or half a line, in each dimension along which a
+ * loop moves the access from line to line. A constant is packed once, so its caller sees no
+ * change. */
 static void add_blocks(struct curing *c, int site)
 {
     const struct layout *l = layout_at(c, site);
@@ -186,7 +188,7 @@ static void add_blocks(struct curing *c, int site)
 /* --- Orders of loops -------------------------------------------------------------------------- */
 
 /* Adds the line that puts the loops around a site in an order: new position k has old loop
- * order[k].  It names only those that move. */
+ * order[k].  The line names the loops from the first one to the last one that move. */
 static void add_order(struct curing *c, const struct around *r, const int *order)
 {
     int from = 0, to = r->n - 1;
@@ -203,7 +205,8 @@ static void add_order(struct curing *c, const struct around *r, const int *order
     add(c, &s);
 }
 
-/* The lines that one iteration of a loop brings, if it were innermost, summed over the accesses. */
+/* Returns how many new cache lines one iteration of a loop would touch if the loop were innermost,
+ * summed over all accesses. */
 static double lines_if_innermost(const struct lens *l, int loop)
 {
     double sum = 0;
@@ -214,7 +217,8 @@ static double lines_if_innermost(const struct lens *l, int loop)
     return sum;
 }
 
-/* The order in which inner loops bring fewer lines than outer ones (McKinley's memory order). */
+/* Adds the order in which inner loops touch fewer new lines than outer ones (McKinley's memory
+ * order). */
 static void add_memory_order(struct curing *c, const struct around *r)
 {
     int order[MAX_DIMS];
@@ -228,7 +232,8 @@ static void add_memory_order(struct curing *c, const struct around *r)
     add_order(c, r, order);
 }
 
-/* Each loop innermost along which the access stays in its line. */
+/* For each loop that does not move the access to another line in one iteration: adds the order in
+ * which this loop is innermost.  Adds the memory order, too. */
 static void add_orders(struct curing *c, int site)
 {
     struct around r;
@@ -271,8 +276,8 @@ static int64_t divisor(int64_t n, int64_t most)
     return d;
 }
 
-/* Whether one iteration of loop `around` fits into L1 when loops i and k of r have a and b
- * iterations. */
+/* Whether the lines of one iteration of loop `around` fit into L1 when loops i and k of r have a
+ * and b iterations. */
 static bool fits(const struct curing *c, const struct around *r, int around, int i, int64_t a,
                  int k, int64_t b)
 {
@@ -308,7 +313,7 @@ static int64_t extent_of(const struct around *r, int i)
     return r->s->axis[r->axis[i]].extent;
 }
 
-/* Returns the most iterations of loop i whose lines fit into the sets that it reaches. */
+/* Returns the most iterations of loop i whose lines fit into the L1 sets that the loop reaches. */
 static int64_t most_of(const struct curing *c, const struct around *r, int i)
 {
     const struct walk_way *way = lens_way(c->l, r->site, r->loop[i]);
@@ -352,7 +357,8 @@ static void tile_two(struct curing *c, const struct around *r, int around, int i
     }
 }
 
-/* Tiles inside the loops whose iterations access the same lines again. */
+/* Adds tiles inside loops whose iterations access the same lines again, if the lines of one
+ * iteration do not fit into L1. */
 static void add_tiles(struct curing *c, int site)
 {
     struct around r;
@@ -376,7 +382,7 @@ static void add_tiles(struct curing *c, int site)
 
 /* --- Nests joined ----------------------------------------------------------------------------- */
 
-#define MOST_JOINED 3                     /* loops inside of which a stage is tried */
+#define MOST_JOINED 3                     /* most loops inside of which a stage is tried */
 
 static void add_inside(struct curing *c, const char *inner, const struct stage *outer)
 {
@@ -390,8 +396,8 @@ static void add_inside(struct curing *c, const char *inner, const struct stage *
     }
 }
 
-/* Computes a tensor where it is read, or its reader where it is computed, so that its lines are not
- * evicted between both nests. */
+/* Adds steps that compute a tensor inside the nest that reads it, or the reader inside the nest
+ * that computes the tensor.  The lines of the tensor are then not evicted between the two nests. */
 static void add_joined(struct curing *c, int site)
 {
     const struct lens_site *of = &c->l->site[site];
@@ -429,9 +435,10 @@ static void for_pairs(struct curing *c, add_fn *add_cures)
     }
 }
 
-/* Pads a tensor whose lines come from few sets, even if its misses are no conflicts: LRU evicts all
- * lines of a cycle that is a little too long for L1, but only those of a set that it is too long
- * for. */
+/* Pads a tensor whose lines lie in only some of the sets, even if its misses do not count as
+ * conflicts.  A cycle of lines that is a little longer than L1 misses always in a fully associative
+ * LRU cache, so these misses count as capacity misses.  If padding spreads the cycle over all sets,
+ * only the overfull sets miss. */
 static void add_pads_of_few_sets(struct curing *c, int site)
 {
     for (int i = c->l->site[site].loop; i >= 0; i = c->l->loop[i].parent) {

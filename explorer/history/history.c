@@ -297,7 +297,7 @@ void history_saved(struct history *h)
     h->saved_current = h->current;
 }
 
-/* Whether at most one step, which was not measured, would be lost from `tip` back to `saved`. */
+/* Whether there is at most one step from `saved` to `tip`, and that step was not measured. */
 static bool loses_little(const struct history *h, int tip, int saved)
 {
     return tip == saved
@@ -352,7 +352,7 @@ void history_set_measured(struct history *h, int state, const struct measurement
     struct state *s = h->states.data[state];
     if (!s->measured)
         s->measured = ARENA_NEW(h->arena, struct measurement);
-    /* history_set_measured allocated the measurement and its detail */
+    /* this function allocated the measurement and its detail, so it may write to them */
     struct measurement *mine = (struct measurement *)s->measured;
     struct sim_detail *kept = (struct sim_detail *)mine->sim.detail;
     *mine = *m;
@@ -451,7 +451,8 @@ static const struct ledger_row *comparable(const struct ledger_row *row, int i)
     return NULL;
 }
 
-/* Reads "loop vectorize C N.1", a step that only says how a loop runs.  False: it is another. */
+/* Reads a step that annotates a loop, such as "loop vectorize C N.1".  False: it is another
+ * step. */
 static bool read_annotation(const char *step, char verb[16], char stage[64], char loop[64])
 {
     static const char *const verbs[] = { "vectorize", "unroll", "parallel" };

@@ -12,11 +12,14 @@ struct state {
      * NULL: the step is applied. */
     const char *held;
     const char *origin;  /* the step as it was before it was renamed (rebase.h), or NULL */
-    const char *note;  /* which names in the step now mean other loops (rebase.h), or NULL */
+    /* which names in the step now mean other loops, or that its split divides nothing now
+     * (rebase.h); or NULL */
+    const char *note;
     const struct program *program;
     const struct measurement *measured; /* NULL = not measured yet */
 };
-/* at: the current state of the branch; tip: its last state, which is later after an undo. */
+/* at: the current state of the branch; tip: its last state.  After an undo, the tip comes after
+ * `at`. */
 struct branch { const char *name; int tip; int at; };
 
 struct history;
@@ -42,7 +45,7 @@ int history_position(const struct history *h);
  * The undone states are kept on an automatic branch "NAME~1" if any of them was measured; otherwise
  * they are dropped. A refused step changes nothing. */
 bool history_apply(struct history *h, const char *line, struct err *e);
-/* Whether a new step would keep the undone steps on such a branch. */
+/* Whether a new step would keep the undone steps on a branch "NAME~1". */
 bool history_keeps_undone(const struct history *h);
 /* Undo and redo n times, or refuse (undo.c). Right after a change of a past step, an undo reverts
  * that change, and a redo repeats it (rebase.h); else they go one step back or forward. */
@@ -51,8 +54,8 @@ bool history_redo(struct history *h, int n, struct err *e);
 /* Describes the last undo, redo or goto: "undid: edit 3 loop split C N 8", "undid step 7: ...", or
  * "left step 12; `goto 12` goes back there". */
 const char *history_said(const struct history *h);
-/* Returns the number of the past step whose change the last undo or redo was of; 0: it was of no
- * such change. */
+/* Returns the number of the past step whose change the last undo reverted or the last redo
+ * repeated; 0: the last undo, redo or goto only moved between states. */
 int history_said_at(const struct history *h);
 /* Goes to a step of the current branch by its number; 0 = the operator without steps. */
 bool history_goto(struct history *h, int position, struct err *e);
@@ -61,29 +64,32 @@ bool history_goto(struct history *h, int position, struct err *e);
 bool history_branch_new(struct history *h, const char *name, struct err *e);
 /* Returns the index of a branch; -1, with *e, when no branch has that name. */
 int history_branch_find(const struct history *h, const char *name, struct err *e);
-/* Notes that a file has the branches as they are now. */
+/* Notes that the branches, as they are now, are saved in a file. */
 void history_saved(struct history *h);
-/* Whether the branches are those of the last history_saved, each at the same state.  Each may have
- * one more step, undone and not measured. */
+/* Whether the branches are those of the last history_saved, each at the same state.  A branch may
+ * have one more step at its end, if that step is not measured. */
 bool history_is_saved(const struct history *h);
-/* Returns a branch whose tip has exactly these n steps, preferably the current one; -1: none. */
+/* Returns the index of a branch whose tip has exactly these n steps, preferably of the current
+ * branch; -1: none. */
 int history_branch_with(const struct history *h, const char *const *step, int n);
 bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 /* Stores a copy of *m, including *m->sim.detail. */
 void history_set_measured(struct history *h, int state, const struct measurement *m);
-/* Merges a new measurement into the state's measurement (measurement_merge). Returns whether an
- * older, faster time was kept. */
+/* Merges a new measurement into the state's measurement; newest: as in measurement_merge. Returns
+ * whether an older, faster time was kept. */
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
-/* Puts back the state's measurement that was made in this way, if one that was made in another way
- * has replaced it.  compiler: as in struct measurement; "": any. */
+/* Makes the state's measurement with this isa, compiler and number of threads the current one
+ * again, if a measurement made in another way has replaced it.  compiler: as in struct measurement;
+ * "": any. */
 void history_prefer(struct history *h, int state, const char *isa, const char *compiler,
                     int threads);
 void history_forget_measured(struct history *h, int state);
 
-/* The effect of the last change of the past (rebase.h) on the steps after it.  what: "changed",
- * "dropped", "moved" or "inserted"; "" when it changed nothing, so that there is nothing to undo.
- * from: the number that an edited step had before it moved up; 0: it stayed.
+/* The effect of the last change of a past step (rebase.h).  what: "changed", "dropped", "moved" or
+ * "inserted"; "" when it changed nothing, so that there is nothing to undo. at: the number of the
+ * step now.  from: the number that an edited step had before it moved up; 0: it stayed.  replayed:
+ * how many later steps were replayed; renamed, held: how many of these were renamed or held.
  * first_held: number of the first held step; 0: none.  kept: the branch that keeps the measured
  * steps as they were before; NULL: none. */
 struct rebased {
@@ -100,21 +106,21 @@ struct ledger_row {
     int state; const char *step;
     const char *held;                   /* why its step is held (struct state) */
     bool here;                          /* whether this is the current state */
-    const char *note;                   /* which names mean other loops (struct state) */
+    const char *note;                   /* as in struct state */
     bool ahead;  /* whether this state is undone: it comes after the current state */
     const struct measurement *m;        /* NULL: not measured */
     /* change: minimum latency / minimum latency of the nearest earlier row that was timed in the
      * same way (measurement_same_way), - 1 */
     bool has_change; double change;
-    /* the earlier state, if its contract with the caller differs (contract.h); else -1 */
+    /* id of that earlier state, if its contract with the caller differs (contract.h); else -1 */
     int other_contract;
-    /* simulated L1 misses minus the misses of the earlier row */
+    /* simulated L1 misses minus those of that earlier row */
     bool has_misses_change; int64_t misses_change;
 };
 /* Fills at most max rows; returns how many rows the ledger has, which may be more. */
 int history_ledger(const struct history *h, struct ledger_row *out, int max);
-/* Returns the first applied step after step i of the current branch by which the same loop runs in
- * another way, "loop vectorize C N" after "loop unroll C N", so that step i has no effect.  0:
- * there is none. */
+/* Returns the number of the next applied step on the current branch that annotates the same loop as
+ * step i, if it gives the loop another annotation, as "loop vectorize C N" after "loop unroll C N".
+ * Step i then has no effect.  0: there is none. */
 int history_replaced_by(const struct history *h, int i);
 #endif

@@ -4,17 +4,17 @@
 #include "explorer/history/history.h"
 #include "kernels/base/vec.h"
 
-/* A change of a past step, stored for undo: the branch's position before it and now. */
+/* A change of a past step, stored for undo. */
 struct past_change {
     const char *what;                     /* as a command: "edit 3 loop split C N 8" */
     const char *branch;
-    struct branch before, after;          /* the branch's tip and position */
+    struct branch before, after;          /* the branch before and after the change */
     const char *kept;                     /* the branch that keeps the old steps; NULL: none */
-    bool move;
-    int at, to;                           /* number of the changed step before it and now */
+    bool move;                            /* whether the change is a `move` */
+    int at, to;                           /* number of the step before and after the change */
 };
 
-/* A measurement of a state that one made in another way has replaced. */
+/* A measurement of a state; another one, made in another way, has replaced it there. */
 struct other_measured { int state; const struct measurement *m; };
 
 struct history {
@@ -29,7 +29,7 @@ struct history {
     VEC(struct past_change) changes;  /* changes of the past; those from n_done on are taken back */
     int n_done;
     struct rebased rebased;               /* the result of the last history_rebase */
-    const char *said;                     /* what the last undo or redo did; NULL: none yet */
+    const char *said;                     /* history_said; NULL: nothing to say */
     int said_at;                          /* history_said_at */
 };
 

@@ -20,13 +20,13 @@ struct rebase { enum rebase_kind kind; int at, to; const char *line; };
  * at its place, or if a move would change or hold another step.  An edited layout step that applies
  * only above loop steps moves there.  A history_undo right after the change takes it back. */
 bool history_rebase(struct history *h, const struct rebase *r, struct err *e);
-/* Inserts a step at the latest place where it applies, but before the current state and behind `set
- * accuracy`.  e: why it does not apply in the current state.  Returns false, with e unchanged, when
- * it applies nowhere. */
+/* Inserts a step before an applied step, at the latest place where it is legal and after `set
+ * accuracy`.  *e: why the step does not apply in the current state.  Returns false, with *e
+ * unchanged, if there is no such place. */
 bool history_insert_earlier(struct history *h, const char *line, struct err *e);
 /* Appends a sentence on the last change: "2 later steps replayed, 1 renamed; ..." */
 void history_rebased_print(const struct history *h, struct str *out);
-/* Appends the step at the end of the current branch; holds it if it does not apply.  origin: its
- * text before it was renamed, or NULL. */
+/* Applies a step to the current state, or appends it as a held step if it does not apply.  origin:
+ * the text of the step before it was renamed, or NULL. */
 bool history_apply_held(struct history *h, const char *line, const char *origin, struct err *e);
 #endif

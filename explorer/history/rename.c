@@ -108,8 +108,8 @@ static const char *without_repeats(struct arena *a, const char *line, int from)
     return text;
 }
 
-/* Appends word i and the words after it to the line `begun`; makes one line for each present name
- * that such a word may mean. */
+/* Appends word i and the words after it to the line `begun`, and proposes the finished line. If a
+ * word may mean several present names, a list gets all of them; else each makes a line. */
 static void write_from(struct renaming *r, int i, const char *begun)
 {
     bool list = r->step->kind == STEP_LOOP_REORDER || r->step->kind == STEP_LOOP_FUSE
@@ -141,7 +141,8 @@ static void write_from(struct renaming *r, int i, const char *begun)
     str_free(&all);
 }
 
-/* Returns the number after the last dot of a loop's name, "1" of "O.1"; -1: the name has none. */
+/* Returns the number after the last dot of a loop's name, 1 for "O.1"; -1: the name has no dot.
+ * *stem: the length of the name before the dot. */
 static long part_of(const char *name, size_t *stem)
 {
     const char *dot = strrchr(name, '.');
@@ -162,8 +163,8 @@ static long last_part(const struct stage *s, const char *name)
     return last;
 }
 
-/* Whether the part `name` of a split loop is another part now. The first part stays the first; the
- * others are counted from the innermost one. */
+/* Whether `name` is a part of a split loop that means another part now. The first part stays the
+ * first; the other parts are counted from the innermost one. */
 static bool is_other_part(const struct stage *was, const struct stage *now, const char *name)
 {
     size_t stem;
@@ -219,7 +220,7 @@ static bool is_fused_of(const char *name, const char *part)
     return false;
 }
 
-/* Appends the loops of a stage that the loop `name` was split into, or that it was fused into.
+/* Appends the loops of a stage into which the loop `name` was split or, with `fused`, was fused.
  * Returns their number. */
 static int add_successors(const struct stage *s, const char *name, bool fused, struct str *out)
 {

@@ -6,19 +6,20 @@
 #define RENAMES_MAX 16
 
 /* Lists what a step that does not apply to p may have meant. If O was split, a name O becomes O.0
- * or O.1; if O is whole again, O.1 becomes O; a list of names takes all parts. Lists only lines
- * that apply, at most RENAMES_MAX, allocated in a. Returns their number. If no line applies
- * although a name was replaced, *why gets the error of the new line; else *why is unchanged. */
+ * or O.1; if O is whole again, O.1 becomes O. A step with a list of names (reorder, fuse) gets
+ * all parts. Lists only lines that apply, at most RENAMES_MAX, allocated in a, and returns their
+ * number. If no line applies although a name was replaced, *why gets the error of the new line;
+ * else *why is unchanged. */
 int rename_step(struct arena *a, const struct program *p, const struct step *s,
                 const char *line[RENAMES_MAX], struct err *why);
-/* Appends "N.1 is now another loop (extent 4, was 24)" for some loops that the step names: those
- * whose name means another part of a split loop in `now` than in `was`.  Returns whether there is
- * such a loop. */
+/* Appends "N.1 is now another loop (extent 4, was 24)" for each loop name in the step that means
+ * another part of a split loop in `now` than in `was`.  Returns whether there is such a name. */
 bool rename_other_loops(struct arena *a, const struct program *was, const struct program *now,
                         const struct step *s, struct str *out);
-/* Returns why the program refused a loop step with *own, if the loop that it names has become
- * others: "Conv has no loop O: it is divided already, into O.0 (4), O.1 (16)", for a split, or
- * "Conv has no loop H: it is fused into H_W (784)". NULL: for another reason. */
+/* Explains *own, the error with which p refused a loop step, if a loop that the step names was
+ * split or fused: "Conv has no loop O: it is divided already, into O.0 (4), O.1 (16)" (only for a
+ * split step), or "Conv has no loop H: it is fused into H_W (784)". NULL: the error has another
+ * reason. */
 const char *rename_why_gone(struct arena *a, const struct program *p, const struct step *s,
                             const struct err *own);
 #endif

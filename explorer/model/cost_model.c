@@ -14,10 +14,11 @@
 #define GROWTH 1.2
 #define WEIGHT_LEAST 0.05
 #define PEAK_CYCLES 32.0  /* least value of cycles_of: two vectors a cycle */
-#define MOST_CORRECTION 3.0  /* most correction of an estimate, as a logarithm */
-/* Training ends after this many rounds in which the error did not fall by a minimum.  With gamma
- * 0.001 trees stop splitting after about 35 rounds; with the patience of TVM (50), make
- * bench-model shows 85 trees and the same order of unseen programs to three digits. */
+#define MOST_CORRECTION 3.0  /* largest correction of an estimate: natural logarithm of a factor */
+/* Training ends after PATIENCE rounds that together lowered the error by less than the fraction
+ * PROGRESS. With gamma 0.001 trees stop splitting after about 35 rounds.  TVM's patience of 50
+ * makes 85 trees, but the order of unseen programs is the same to three digits (make
+ * bench-model). */
 #define PATIENCE 10
 #define PROGRESS 0.005
 
@@ -27,7 +28,7 @@ struct cost_model {
     VEC(float) x;                         /* the rows of all samples */
     VEC(int) first;                       /* per sample: its first row */
     VEC(double) ms;
-    VEC(double) cycles;                   /* per sample: the cycles by estimate (cycles_of) */
+    VEC(double) cycles;                   /* per sample: its estimated cycles (cycles_of) */
     bool corrects;                        /* whether the ensemble corrects estimates of cycles */
     double level;                         /* if `corrects`: mean of log(cycles / ms) */
     double best_ms;
@@ -82,8 +83,8 @@ static bool usable(const struct features *f)
     return f->rows > 0 && f->columns > 0 && f->columns <= FEATURES_ALL;
 }
 
-/* Returns the cycles that the code takes by estimate, in 1/64 of the vectors that the operator
- * needs at least (feature_work.c); 0: unknown. */
+/* Returns the estimated cycles of the code, in 1/64 of the least number of vector multiply-adds
+ * that the operator needs (feature_work.c); 0: unknown. */
 static double cycles_of(const struct features *f)
 {
     double most = 0;
@@ -92,7 +93,7 @@ static double cycles_of(const struct features *f)
     return exp2(most) - 1;
 }
 
-/* Copies the columns that the ensemble uses. */
+/* Copies the n used columns of every row.  Returns the end of the copy. */
 static float *gather(const float *from, int rows, int columns, const int *used, int n, float *to)
 {
     for (int r = 0; r < rows; r++)
@@ -229,8 +230,8 @@ static bool on_round(void *ctx, const float *predicted, float *gradient, float *
     return true;
 }
 
-/* Sets the labels to the logarithms of how much faster each program is than its estimate says,
- * compared with the mean of all. */
+/* Sets each label to the logarithm of (estimated cycles / time), minus the mean of all samples: how
+ * much faster the program is than its estimate says. */
 static void label_corrections(const struct cost_model *m, struct packs *p)
 {
     double sum = 0, weights = 0;
@@ -247,7 +248,7 @@ static void label_corrections(const struct cost_model *m, struct packs *p)
     }
 }
 
-/* Whether every sample with a time has an estimate, and there is one. */
+/* Whether some sample has a time, and every sample with a time has an estimate. */
 static bool has_estimates(const struct cost_model *m)
 {
     for (int i = 0; i < m->cycles.len; i++)

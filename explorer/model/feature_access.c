@@ -63,8 +63,8 @@ static bool uses(const struct nest *n, const struct feature_access *x, const str
 
 /* --- Regions --------------------------------------------------------------------------------- */
 
-/* Returns the number of elements of the box around all accesses; box may be NULL. Guards keep the
- * box inside the buffer. */
+/* Returns the number of elements of the smallest box around all accesses, and stores its extents in
+ * box (may be NULL).  No extent exceeds that of the buffer, since guards skip what is outside. */
 static double region(const struct nest *n, const struct feature_access *x, int64_t *box)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
@@ -104,7 +104,7 @@ void feature_touched(struct nest *n, struct feature_site *s)
         s->access[i].box = ARENA_ARRAY(n->a, int64_t, MAX_DIMS);
     }
     for (int d = s->n_loops; d >= 0; d--) {
-        bool inside = false;              /* whether the loop is inside the d-th loop */
+        bool inside = false;              /* whether loop i is the d-th loop or inside it */
         for (int i = 0; i < s->n_all; i++) {
             const struct feature_level *l = &n->level.data[s->all[i]];
             inside = inside || (d < s->n_loops && s->all[i] == s->loop[d]);
@@ -146,8 +146,8 @@ void feature_level_bytes(struct nest *n)
 
 /* --- Strides and lines ----------------------------------------------------------------------- */
 
-/* Returns the slope of e in var between its first and last value, with other variables in the
- * middle. */
+/* Returns how far e moves when var advances by one.  If this is not constant, returns the mean over
+ * the range of var (1 if that is 0), with other variables in the middle of their ranges. */
 static double slope(struct nest *n, const struct feature_site *s, const struct expr *e,
                     const struct expr *var)
 {
@@ -171,8 +171,8 @@ static double slope(struct nest *n, const struct feature_site *s, const struct e
     return step > 0 ? step : 1;
 }
 
-/* Returns the least stride of the accesses along a loop, using the last dim that the loop's
- * variable indexes; 0: it indexes no dim. */
+/* Returns the least stride of the accesses along a loop, in elements.  For each access, it is the
+ * stride along the last dim that the loop's variable indexes.  0: the variable indexes no dim. */
 static double stride_along(struct nest *n, const struct feature_site *s,
                            const struct feature_access *x, const struct expr *var)
 {
@@ -192,8 +192,8 @@ static double stride_along(struct nest *n, const struct feature_site *s,
     return best;
 }
 
-/* Returns the number of contiguous bytes in the region of all loops. TVM uses one whole dim
- * instead. */
+/* Returns the length in bytes of a contiguous run in the region that all loops touch.  TVM takes
+ * the innermost dim that is touched as a whole instead. */
 static double run_bytes(const struct nest *n, const struct feature_access *x)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];

@@ -2,7 +2,8 @@
 #include "explorer/model/features_impl.h"
 #include "kernels/base/number.h"
 
-#define MOST_POINTS 256  /* most points of the outer loops at which a bound is evaluated */
+/* most value combinations of the outer loops at which bounds are evaluated */
+#define MOST_POINTS 256
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -114,7 +115,7 @@ double feature_mean_trips(struct nest *n, const struct tree *loop, const int *ou
         }
     }
     int looks = points < MOST_POINTS ? (int)points : MOST_POINTS;
-    for (int k = 0; k < looks; k++) {     /* points are spread evenly, in mixed radix */
+    for (int k = 0; k < looks; k++) {     /* evenly spread combinations, numbered in mixed radix */
         int64_t at = (int64_t)((k + 0.5) * points / looks);
         for (int i = n_vars - 1; i >= 0; i--) {
             struct span of = n->span[var[i]->var];

@@ -1,10 +1,11 @@
-/* The columns of the generated code: what it executes, as multiples of the least work of the
- * operator. */
+/* The columns of the generated code: what it executes, as multiples of the least work that the
+ * operator needs. */
 #include "explorer/model/features_impl.h"
 
-#define RATIO_SCALE 64.0  /* scale that makes small ratios differ as logarithms */
+/* ratios are multiplied by this, so that the logarithms of small ratios differ */
+#define RATIO_SCALE 64.0
 
-/* Returns the vectors of multiply-adds that the operator takes at least. */
+/* Returns the least number of vector multiply-adds that the operator needs. */
 static double least_vectors(const struct func *f, int lanes)
 {
     return fmax(f->graph->flops / 2 / (lanes > 0 ? lanes : 8), 1);

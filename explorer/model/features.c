@@ -101,8 +101,8 @@ static void op_columns(const struct nest *n, int buffer, float *row)
     row[FEATURE_SELECT_OP] = feature_scale(selects);
 }
 
-/* Returns the type of an annotation, as an offset from the column "none": 1..3 spatial (inner,
- * middle, outer), 4..6 reduction, 7 mixed. */
+/* Returns the type of an annotation, as an offset from the column "none": 0 none, 1..3 spatial
+ * (inner, middle, outer), 4..6 reduction, 7 mixed. */
 static int annotation_type(const struct nest *n, const struct feature_site *s, enum loop_ann ann)
 {
     int last = -1, inside = 0, outside = 0;
@@ -171,8 +171,9 @@ static void access_columns(struct nest *n, const struct feature_site *s, float *
                 is_flag(k) ? c[i].x[k] : feature_scale(c[i].x[k]);
 }
 
-/* Computes the curve of operations per byte over operations, loop by loop from the inside; samples
- * it, piecewise linear, at tenths of all operations. */
+/* Computes operations per byte as a function of the number of operations, with a point for each
+ * loop, from the innermost outwards.  Samples this function at tenths of all operations, with
+ * straight lines between the points. */
 static void intensity_columns(const struct nest *n, const struct feature_site *s, float *row)
 {
     double *ops = ARENA_ARRAY(n->a, double, s->n_loops + 1), *per_byte;
@@ -218,8 +219,7 @@ static void loop_columns(const struct nest *n, const struct feature_site *s, flo
 
 /* --- Columns of the layout ------------------------------------------------------------------- */
 
-/* Returns the stored elements per logical element: more than 1 for padding and overlapping tiles.
- */
+/* Returns the stored elements per logical element: more than 1 for padding or overlapping tiles. */
 static double expansion(const struct func *f, int buffer)
 {
     const struct buffer *b = &f->buffer[buffer];

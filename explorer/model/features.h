@@ -2,29 +2,36 @@
  * TVM.
  *
  * There is one row of numbers for each buffer that is written.  The initialisation and the update
- * of a buffer, and the pieces into which borders cut them, are one row.  Numbers are sgn(x) *
+ * of a buffer are one row, and so are the pieces into which borders cut them.  Numbers are sgn(x) *
  * log2(|x| + 1), one-hot columns are 0 or 1, and all are finite.  They depend on shapes and
  * structure but not on names, so that equal programs have equal features.
  *
- * Literal features are exactly those of TVM.  Other features differ where TVM's mislead:
- *   - acc += a * b counts as one mad, and not also as mul and addsub.
- *   - The type of an annotation is the real place of the innermost loop with that annotation, among
- *     the spatial or the reduction loops (mixed: loops of both kinds are annotated).
- *   - int_* and bool_op also count the indices of the store, guards and bounds.
- *   - A loop with its own bounds counts with the mean of its trip counts.  The region of an
- *     iteration is evaluated in the middle of the outer loops, not at their start, which is a
- *     border.
- *   - A loop that does not index a buffer shortens the buffer's lines by its own extent.
+ * If feature_opts.literal is set, the features are exactly those of TVM.  Otherwise they differ
+ * where TVM's features mislead:
+ *   - acc += a * b counts as one mad.  TVM counts it as mul and addsub.
+ *   - The type of an annotation tells where the innermost annotated loop lies among the loops of
+ *     its kind, spatial or reduction: inside, in the middle or outside.  It is "mixed" if loops of
+ *     both kinds are annotated.  TVM's type is always "mixed".
+ *   - int_* and bool_op also count the operations in the indices of the store and in its guard.
+ *   - A loop whose bounds depend on outer loops counts with its mean trip count.  TVM takes the
+ *     largest.
+ *   - The memory that one iteration of a loop touches is computed with the variables of this loop
+ *     and the outer ones in the middle of their ranges.  TVM takes their first values, which lie at
+ *     a border.
+ *   - The innermost loops may have variables that do not index a buffer.  The count of the buffer's
+ *     cache lines is divided by the trip count of each of these loops.  TVM divides by that of the
+ *     innermost loop each time.
  *   - If several statements write a buffer, the access columns are those of the statement that does
- *     most work, and pieces of one statement do not count as reuse of each other.
- *   - A buffer that several statements of a loop share is reused in that iteration, not in the
- *     next.
- *   - A buffer counts once in the bytes that a loop touches. Loops of one iteration are ignored. */
+ *     most work.  Pieces of one statement do not count as reuse of each other.
+ *   - If several statements of a loop access a buffer, its reuse is serial: within one iteration.
+ *     TVM looks first whether the next iteration accesses the same elements.
+ *   - A buffer counts once in the bytes that a loop touches.
+ * Loops with one iteration are ignored. */
 #ifndef TS_EXPLORER_MODEL_FEATURES_H
 #define TS_EXPLORER_MODEL_FEATURES_H
 #include "kernels/gen/gen.h"
 
-#define FEATURE_BUFFERS 5  /* the buffers with most cache lines; others are left out */
+#define FEATURE_BUFFERS 5  /* only the buffers with the most cache lines have columns */
 
 enum feature {
 #define FEATURE(id, text) FEATURE_##id,
@@ -43,15 +50,16 @@ struct features { int rows, columns; float *x; };
 
 struct feature_opts {
     bool literal;                         /* compute the features of TVM exactly */
-    /* Add the columns of the layout.  Their tile is the data of all loops from the outermost
-     * reduction inwards.  The members below are caches and lanes of the machine (0: 32 KiB, 1 MiB,
-     * 16). */
+    /* Add the columns of the layout.  The tile in these columns is the data that the loops from the
+     * outermost reduction inwards touch.  The members below describe the machine: sizes of its
+     * caches (0: 32 KiB, 1 MiB), and lanes of a vector (0: 16; in the columns of the code 8). */
     bool layout;
     int64_t l1_bytes, l2_bytes;
     int lanes;
-    /* Add the columns of the code that executes this work, behind those of the layout (which are 0
-     * unless `layout` is set).  Only the row that does most work has them; in other rows they are
-     * 0.  NULL: do not add them. */
+    /* A count of the work of the generated code, which adds the columns of the code; NULL: no such
+     * columns.  They come after the columns of the layout, which are then there as well, but 0
+     * unless `layout` is set.  Only the row with the most work has values in the columns of the
+     * code; other rows have 0 there. */
     const struct gen_work *code;
 };
 

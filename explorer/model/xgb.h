@@ -1,9 +1,9 @@
-/* XGBoost 1.7 through its C API, loaded when it is first used.  Linking it would triple the start
- * of tilescope (3.1 ms instead of 1.1) and its memory by 5.8 MB; a machine without it could not run
- * tilescope.
+/* XGBoost 1.7 through its C API, loaded when it is first used.  Linking it would slow the start of
+ * tilescope from 1.1 to 3.1 ms and take 5.8 MB more memory; and tilescope could not run on a
+ * machine without XGBoost.
  *
- * It always uses one thread: after training on several threads, a forked child that trains hangs
- * (libgomp). */
+ * We always let it use one thread: after training on several threads, a forked child that trains
+ * hangs (libgomp). */
 #ifndef TS_EXPLORER_MODEL_XGB_H
 #define TS_EXPLORER_MODEL_XGB_H
 #include "kernels/base/err.h"

@@ -13,8 +13,8 @@ struct gpu_writer {
     const struct loop_point *p;
     struct arena *a;
     struct gpu_loops loop[GPU_AXES];
-    const char *block[3], *thread[3];     /* loops by index x y z; NULL: none */
-    const char *inner;                    /* the innermost loop of a thread, in the register tile */
+    const char *block[3], *thread[3];     /* the loops bound to x, y, z; NULL: none */
+    const char *inner;                    /* the innermost thread loop: the one bound to thread.x */
     const char *copies;                   /* the loop at which tiles are copied */
     VEC(const char *) line;
 };
@@ -70,8 +70,8 @@ static void add_name(struct str *out, const char *name)
         str_printf(out, " %s", name);
 }
 
-/* Orders the loops: blocks, threads, outer reductions, inner reductions (the one that the copies
- * are inside of is the innermost), vthreads, the register tile. */
+/* Orders the loops: blocks, threads, outer reductions, inner reductions (in reverse order),
+ * vthreads, the register tile. */
 static void order(struct gpu_writer *w)
 {
     const struct gpu_nest *g = w->g;
@@ -92,7 +92,8 @@ static void order(struct gpu_writer *w)
     str_free(&s);
 }
 
-/* Returns the one loop of an index; fuses its loops first if there are several. */
+/* Returns the loop to bind to an index; NULL: none.  Fuses the loops of the index first if there
+ * are several. */
 static const char *fuse(struct gpu_writer *w, int index, bool threads)
 {
     const char *fused = NULL, *list = "";

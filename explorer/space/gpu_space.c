@@ -22,7 +22,7 @@ struct gpu_builder {
     struct loop_space *s;
     struct loop_knob *knob;
     struct gpu_nest *g;
-    int operand;                          /* the operand that see_load fills in */
+    int operand;                          /* not used */
 };
 
 /* --- Knobs ------------------------------------------------------------------------------------ */
@@ -38,8 +38,9 @@ static int add_knob(struct gpu_builder *b, enum knob_kind kind, const char *name
     return b->s->n++;
 }
 
-/* Makes the knob of a part.  It offers powers of two, which fill warps and banks, and divisors,
- * which leave no rest.  dividing: only divisors, unless 1 is the only one. */
+/* Makes the knob of a part.  The knob offers powers of two, which fill warps and banks, and
+ * divisors of the extent, which leave no remainder.  dividing: it offers only divisors, unless 1 is
+ * the only divisor up to `most`. */
 static struct gpu_part part_knob(struct gpu_builder *b, enum knob_kind kind, const char *what,
                                  const struct gpu_axis *x, int64_t most, bool dividing)
 {
@@ -105,7 +106,7 @@ static void see_load(void *ctx, const struct val *load)
     o->name = g->tensor[t].name;
     int producer = g->tensor[t].producer;
     bool sum = producer >= 0 && g->node[producer].combine == COMBINE_SUM;
-    o->bytes = (sum ? g->tensor[t].type->sum : g->tensor[t].type)->bytes;  /* as lowering does */
+    o->bytes = (sum ? g->tensor[t].type->sum : g->tensor[t].type)->bytes;  /* as in lowering */
     see_index(b, o, load);
 }
 

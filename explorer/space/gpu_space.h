@@ -3,9 +3,9 @@
  *     blocks threads | outer reductions | inner reductions | vthreads registers
  *
  * An output axis of extent e is split into ceil(e / (v t r)) blocks, v vthreads, t threads and r
- * elements of a register tile; a reduction into an outer and an inner part.  The last three output
- * axes have the indices x, y, z; all axes before them share z.  Tiles of the operands in shared
- * memory are copied at the last outer reduction, where they may have several stages (loop
+ * elements of a register tile; a reduction into an outer and an inner part.  The last output axis
+ * has the index x and the one before it y; all axes before these share z.  Tiles of the operands in
+ * shared memory are copied at the last outer reduction, where they may have several stages (loop
  * pipeline).  All knobs are choices, so points are drawn, moved and crossed like those of a CPU's
  * space. */
 #ifndef TS_EXPLORER_SPACE_GPU_SPACE_H
@@ -14,7 +14,7 @@
 
 #define GPU_AXES 10
 
-/* A part of an axis whose size is a knob: value[choice]. knob -1: it is 1. */
+/* A part of an axis. Its size is value[choice of knob]; knob -1: its size is 1. */
 struct gpu_part { int knob; const int64_t *value; };
 
 struct gpu_axis {
@@ -24,15 +24,17 @@ struct gpu_axis {
     struct gpu_part vthread, thread, tile;   /* a reduction has only `tile`, its inner part */
 };
 
-/* Where a thread reads an operand.  For a padded operand, GLOBAL inlines the padding. */
+/* The memory from which a thread reads an operand.  For a padded operand, FROM_GLOBAL inlines the
+ * padding. */
 enum gpu_from { FROM_GLOBAL, FROM_SHARED, FROM_SHARED_PAD, FROM_SHARED_SWIZZLE, GPU_FROMS };
 
-/* An operand as it lies in memory: per dim its extent, and the coefficient of each axis in the
- * index. known false: the index is not linear, and the size of its tile is not known. */
+/* An operand as it lies in memory.  shape[d]: the extent of dim d.  coef[d][a]: the coefficient of
+ * axis a in the index of dim d.  known: whether the index is linear; else the size of the operand's
+ * tile is not known. */
 struct gpu_operand {
     const char *name;                     /* its name; NULL: there is no such operand */
-    int knob;                             /* the knob that chooses enum gpu_from */
-    bool known, padding;  /* padding: a node that this nest can compute makes the operand */
+    int knob;                             /* the knob that chooses enum gpu_from; -1: none */
+    bool known, padding;  /* padding: this nest can compute the node that makes the operand */
     int64_t bytes;                        /* bytes of an element in its tile */
     int rank; int64_t shape[MAX_DIMS], coef[MAX_DIMS][GPU_AXES];
     unsigned axes;                        /* bit a: the index depends on axis a */
@@ -47,7 +49,7 @@ struct gpu_nest {
     int k_stages;  /* knob: stages - 1 of the shared tiles; -1: none can have more than one */
     int64_t bytes;                        /* bytes of a stored element */
     int n_chain; const char *const *chain;           /* element-wise consumers, in order */
-    int n_rest; const char *const *rest;  /* lines that bind the other nodes */
+    int n_rest; const char *const *rest;  /* lines that bind the loops of the other nodes */
 };
 
 /* The sizes of one axis in a point: outer * vthread * thread * tile covers the extent. */
@@ -55,10 +57,12 @@ struct gpu_sizes { int64_t outer, vthread, thread, tile; };
 struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point *p, int axis);
 /* Returns the index of an output axis, if it has more than one element: 0 x, 1 y, 2 z. */
 int gpu_index_of(const struct gpu_nest *g, int axis);
-/* Returns the reduction that runs innermost with more than one step; -1: none. */
+/* Returns the reduction whose inner part is the innermost one with more than one iteration; -1:
+ * none. */
 int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
-/* Whether copies can fill the tile of an operand: it is no padding, which the kernel computes, and
- * no sum of narrow elements, whose tile has the wider type of the sum. */
+/* Whether copies of memory can fill the tile of an operand.  They cannot fill the tile of a
+ * padding, which the kernel computes, nor that of a sum of narrow elements, which has the wider
+ * type of the sum. */
 bool gpu_is_stored(const struct gpu_nest *g, const struct gpu_operand *o);
 /* Returns the stages of the shared tiles: 1 without a pipeline. */
 int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p);

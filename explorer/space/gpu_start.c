@@ -7,10 +7,11 @@
 #define SEED 1
 #define MULTIPROCESSORS 132.0  /* number of multiprocessors of an H100, as in the experts */
 #define ENOUGH_THREADS 128.0              /* threads of a block that suffice to hide latencies */
-#define ENOUGH_RESIDENT 256.0             /* threads of a multiprocessor that do (EXPERT_WARPS) */
+#define ENOUGH_RESIDENT 256.0  /* threads of a multiprocessor that suffice (EXPERT_WARPS) */
 
 /* Scores a point as the expert schedules do: by the share of multiprocessors that work, the
- * multiply-adds per element read, and the share of them that is useful. */
+ * multiply-adds per element read, the share of multiply-adds that lie inside the extents, and
+ * whether there are enough threads and sums per thread to hide latencies. */
 static double score(const struct loop_space *s, const struct loop_point *p)
 {
     const struct gpu_nest *g = s->gpu;

@@ -44,8 +44,8 @@ static int find_dim(const struct tensor *t, const char *name)
     return -1;
 }
 
-/* Returns the axis of the weights that only this loop of the convolution indexes. Axis names cannot
- * be used, because a graph can choose any. */
+/* Returns the axis of the weights whose index is this loop of the convolution. The names of axes
+ * cannot tell, because a graph can choose any names. */
 static int weight_axis(const struct layout_builder *b, const struct expr *loop)
 {
     const struct val *load = find_load(b->node, b->ker, false);
@@ -66,8 +66,8 @@ static int weight_in(const struct layout_builder *b)
     return r >= 0 ? weight_axis(b, b->node->reduce[r]) : -1;
 }
 
-/* Returns the axis of the operand that corresponds to an axis of the output; both have the same
- * order. */
+/* Returns the axis of the operand that corresponds to an axis of the output: the one with the same
+ * name, or else at the same place. */
 static int operand_axis(const struct layout_builder *b, int out_axis)
 {
     int d = find_dim(&b->g->tensor[b->inp], b->g->tensor[b->node->out].dim[out_axis]);
@@ -164,7 +164,8 @@ static void order_blocks(struct template_tensor *t, const int *tiled, int n)
             add_part(t, tiled[i], l);
 }
 
-/* Returns the tile of a dim in a pinned layout: its last part, when it is split in two parts. */
+/* Returns the tile of a dim in a pinned layout: its last part if it is split into two parts, else
+ * the whole extent. */
 static int64_t pinned_tile(const struct layout_builder *b, const char *tensor, const char *dim,
                            int64_t extent)
 {
@@ -191,7 +192,8 @@ static void add_tensor(struct layout_builder *b, const struct template_tensor *t
 
 /* --- Convolutions ----------------------------------------------------------------------------- */
 
-/* An access e(x, k). All variables except x and k are 0. */
+/* The index e of an access as a function of the variables x and k (may be NULL). All other
+ * variables are 0 in env. */
 struct layout_access { const struct expr *e, *x, *k; int64_t *env; };
 
 static int64_t access_at(const struct layout_access *a, int64_t x, int64_t k)
@@ -279,7 +281,7 @@ static struct layout_knob in_groups(const struct layout_builder *b, int64_t chan
     return (struct layout_knob){ .extent = channels, .group = groups > 1 ? channels / groups : 0 };
 }
 
-/* Describes the output, whose axes and channels are tiled. tiled[] gets these n dims. */
+/* Describes the output. tiled: its n tiled dims, the spatial axes and then the channels. */
 static void conv_output(struct layout_builder *b, struct template_tensor *t, int *tiled, int n)
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
@@ -303,7 +305,7 @@ static void conv_output(struct layout_builder *b, struct template_tensor *t, int
 }
 
 /* Describes the operand: windows over the tiles of the output, channels tiled.  In a depthwise
- * convolution it shares the channel tile of the output. */
+ * convolution, its channels have the same tile as those of the output. */
 static void conv_input(struct layout_builder *b, const struct template_tensor *out, const int *axis,
                        int n_axes, struct template_tensor *t)
 {

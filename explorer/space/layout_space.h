@@ -6,14 +6,15 @@
  *                                                  output reads, B and S from SPEC A.4 and D.3
  *     ker  O/o_t' I/i_t' KH KW  i_t' o_t'
  *
- * and alike for c1d, c3d, grp, dep, dil, t2d, t3d, gmm and bmm.  With two levels each tiled dim has
+ * and likewise for c1d, c3d, grp, dep, dil, t2d, t3d, gmm, bmm.  With two levels each tiled dim has
  * a middle part (h_m).  Channel blocks of grp are parts of a group or whole groups, in all three
  * tensors: SPEC D.3 has parts only for inp and ker, but small groups must share a vector.  The
  * space of a graph is that of its main node.
  *
- * The operand is an input of the caller, or is padded from an input Inp_in.  The caller is assumed
- * to provide inputs in the layout that the program wants (`set input_layout given`), unless pinned
- * lines set input_layout; then Inp_in too gets channel blocks of i_t, for an inlined padding. */
+ * The operand is an input of the caller, or is padded from an input Inp_in.  Unless pinned lines
+ * set input_layout, the caller is assumed to provide inputs in the layout that the program wants
+ * (`set input_layout given`).  In this case Inp_in also gets channel blocks of i_t, for an inlined
+ * padding. */
 #ifndef TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #define TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #include "explorer/space/factor.h"
@@ -29,23 +30,23 @@ struct layout_knob {
     const char *name;                     /* "h_t" "o_t'"; the middle part of two levels: "h_m" */
     const char *tensor;                   /* tensor whose layout the knob changes */
     int64_t extent;                       /* every factor divides this, unless the knob pads */
-    int64_t multiple;  /* every factor is a multiple of this, or all of extent: T2D */
-    bool pads;  /* also sizes of blocks that do not divide extent; the last block is padded */
+    int64_t multiple;  /* every factor is a multiple of this, or the whole extent (T2D) */
+    bool pads;  /* whether factors need not divide extent; the last block is then padded */
     int64_t group;  /* GRP: every factor divides this or is a multiple of it; 0: no such rule */
     /* middle part: the knob of the inner part; every factor divides extent / factor[inner].
      * -1: this is no middle part. */
     int inner;
-    int n_divisors;  /* legal factors, ascending; for a middle part only their number */
-    const int64_t *divisor;  /* the factors that are legal with at least one inner factor */
+    int n_divisors;  /* number of legal factors */
+    const int64_t *divisor;  /* legal factors, ascending; middle part: with some inner factor */
 };
 
 struct layout_opts {
-    int levels;                           /* 1 (0 as well) or 2 */
+    int levels;                           /* levels of tiles: 1 (0 means 1) or 2 */
     bool split_k;  /* gmm: A and B each have a factor k_t; the order of B's tiles is a knob */
     bool log_rounding;  /* whether R() picks the divisor with the nearest logarithm */
-    /* With one level: weights may be stored in blocks of output channels that do not divide them
-     * (of a product: A and B in panels).  200 channels in blocks of 24 keep 12 accumulators of 8
-     * lanes busy, and blocks of 8 or 40 do not. */
+    /* Whether, with one level, weights may be stored in blocks that do not divide the output
+     * channels (of a product: A and B in panels).  For example, blocks of 24 of 200 channels keep
+     * 12 accumulators of 8 lanes busy, but blocks of 8 or 40 do not. */
     bool pad;
 };
 
@@ -56,8 +57,8 @@ struct layout_space {
     int n; const struct layout_knob *knob;
     double size;                          /* number of points, memory-equal ones included */
     bool log_rounding;
-    /* The operator for the agents: log2 of N, I, O, H, W, KH, KW, stride, dilation and groups.  The
-     * last two are 0; the agents put the step of an episode and the kind of the target there. */
+    /* The operator for the agents: log2 of N, I, O, H, W, KH, KW, stride, dilation and groups, then
+     * two zeros, which the agents replace by the step of an episode and the kind of the target. */
     float op[OP_FEATURES];
     const struct layout_template *t;
 };
@@ -81,8 +82,8 @@ enum start_layout { START_LAST, START_BLOCKS, START_PLANES, START_LAYOUTS };
 bool layout_space_start(const struct layout_space *s, enum start_layout which, int lanes,
                         int64_t *factor);
 void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *factor);
-/* Set *factor to the first point, and to the next point (the last knob changes fastest).  False
- * after the last point. */
+/* Set the factors to those of the first point, or of the next one (the last knob changes fastest).
+ * False after the last point. */
 void layout_space_first(const struct layout_space *s, int64_t *factor);
 bool layout_space_next(const struct layout_space *s, int64_t *factor);
 

@@ -5,8 +5,8 @@
 
 enum part_level { PART_WHOLE, PART_OUTER, PART_MIDDLE, PART_INNER };
 
-/* The window of an operand axis: tiles of t[] elements of the output axis read tile[] elements
- * every stride[]. */
+/* The window of an operand axis: a tile of t[i] elements of the output axis reads tile[i] elements
+ * of the operand; the next tile reads them stride[i] elements further on. */
 struct tile_window {
     int64_t size, out;  /* size: extent of the operand axis; out: extent of the output axis */
     int n; const int64_t *t, *tile, *stride;
@@ -17,9 +17,9 @@ struct template_dim {
     int64_t extent;                       /* extent in the tensor */
     int inner, middle;                    /* knobs of the inner and middle part; -1: none */
     int64_t fixed;                        /* the inner factor if the layout is pinned; else 0 */
-    const struct tile_window *window;     /* what tiles of an operand axis read; else NULL */
-    /* Whether blocks that do not divide the extent are stored, the last one padded.  Other tensors
-     * are whole in this dim at such a factor. */
+    const struct tile_window *window;     /* operand axis: what a tile reads; else NULL */
+    /* Whether a factor that does not divide the extent makes blocks, the last one padded.  If not,
+     * the dim stays whole at such a factor. */
     bool pads;
 };
 

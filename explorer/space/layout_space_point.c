@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define BLOCK 32  /* channels of a block of weights in start points: two vectors of 16 */
-#define FEW 4     /* channels in such a block where lanes are pixels: these share loads of data */
+#define FEW 4     /* channels of such a block if lanes are pixels: the channels share data loads */
 
-enum { OP_O = 2, OP_G = 9 };              /* ORDER of the features: layout_space.h */
+enum { OP_O = 2, OP_G = 9 };              /* places of O and groups in op of struct layout_space */
 
 /* Whether a factor of knob k is legal with the factors chosen before it. */
 static bool fits(const struct layout_space *s, int k, const int64_t *factor, int64_t f)
@@ -186,7 +186,7 @@ static bool uses_knob(const struct template_tensor *t, int k)
 
 /* Finds values for the knobs, from k on, that affect this tensor and no earlier one; then continues
  * with the next tensor. Several values may give a tensor the same layout, so if later tensors do
- * not fit, the next values are tried. Large factors come first, because they do not tile. */
+ * not fit, the next values are tried. Large factors come first: the largest leaves a dim whole. */
 static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *chosen)
 {
     const struct layout_space *s = f->s;
@@ -245,7 +245,8 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
 
 /* --- State for the agents --------------------------------------------------------------------- */
 
-/* Adds the state of a dim. A factor that is not chosen yet counts as not tiled: [1, extent]. */
+/* Stores the state of a dim and returns its length. If the factors of a dim are not chosen yet, the
+ * dim counts as not tiled: [1, extent]. */
 static int dim_state(const struct layout_space *s, const struct template_dim *d,
                      const int64_t *factor, float out[3])
 {

@@ -19,7 +19,8 @@ struct dim_parts template_parts(const struct template_dim *d, const int64_t *fac
 /* A tiled dim as it is stored: ordinary parts, or tiles of `tile` elements every `stride`. */
 struct stored {
     int64_t part[3];                      /* outer, middle and inner part; 1: no such part */
-    bool unfold, count;  /* count: whether the number of tiles must be written, as `:c` */
+    /* unfold: it is stored as tiles; count: the number of tiles must be written, as `:c` */
+    bool unfold, count;
     int64_t tile, stride;
 };
 
@@ -105,7 +106,7 @@ static const struct template_part *part_at(const struct template_tensor *t, int 
  * do everything that loops over its parts can. */
 static void join_parts(const struct template_tensor *t, const int64_t *factor, struct stored *s)
 {
-    int last = -1, level = -1;            /* the last part that was stored, and its level */
+    int last = -1, level = -1;            /* the dim and the level of the last stored part */
     for (int i = 0; i < t->n_parts; i++) {
         const struct template_part *p = part_at(t, i, factor);
         int l = p->level == PART_WHOLE ? -1 : (int)(p->level - PART_OUTER);
@@ -139,8 +140,8 @@ void template_notation(struct str *out, const struct template_tensor *t, const i
 
 /* --- Key -------------------------------------------------------------------------------------- */
 
-/* A digit (i_dim / step) % extent; for an unfold, the number of the tile or the offset inside it.
- */
+/* A digit of a physical index: (i_dim / step) % extent of a dim; if the dim is unfolded, the number
+ * of a tile or the offset inside it. */
 enum digit_of { DIGIT_INDEX, DIGIT_TILE, DIGIT_OFFSET };
 struct digit { int64_t dim, of, step, extent, tile, stride; };
 

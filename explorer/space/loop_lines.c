@@ -23,7 +23,7 @@ static void add_line(struct line_writer *w, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Returns the name of a loop of the plan, or of the pinned nest. */
+/* Returns the name of a loop of the plan, in arena w->a. */
 static const char *name_at(const struct line_writer *w, int loop)
 {
     struct str s = { 0 };

@@ -6,8 +6,8 @@
 struct part { int64_t extent; enum loop_level level; bool phase; };
 struct plan_parts { int n; struct part part[AXIS_LOOPS]; };
 
-/* The sizes at which loops of an axis end: sizes of its factors and its cuts. They must divide each
- * other. */
+/* The numbers of elements after which loops of an axis end: the products of its inner factors, and
+ * its cuts. Of any two, one must divide the other. */
 struct ends { int n; int64_t at[LOOP_PARTS + AXIS_CUTS + 2]; };
 
 static bool divides_all(const struct ends *e, int64_t size)
@@ -31,8 +31,8 @@ static void add_end(struct ends *e, int64_t size)
     e->n++;
 }
 
-/* Whether to cut an axis at this size.  A vector of whole registers may span blocks that are
- * smaller than a register: groups of few channels share it. */
+/* Whether to cut an axis at size `cut`.  A vector of whole registers is not cut at blocks smaller
+ * than a register, so that groups of few channels share a vector. */
 static bool cuts_here(const struct loop_space *s, int axis, int64_t cut, int64_t inner)
 {
     const struct nest_info *nest = s->nest;
@@ -101,7 +101,8 @@ static void ensure_outer(const struct loop_space *s, struct plan_parts *all)
     x->n++;
 }
 
-/* Adds the loops of an axis at a level; phases are separate. */
+/* Adds the loops of an axis at a level: with `phase`, its loop over phases, else its other
+ * loops. */
 static void push_level(struct loop_plan *plan, const struct plan_parts *all, int axis,
                        enum loop_level level, bool phase)
 {
@@ -186,8 +187,8 @@ static void mark_inner(const struct loop_space *s, const struct loop_point *p,
     }
 }
 
-/* Makes the first q loops with more than one iteration parallel. `auto`: as few as give each thread
- * 16 iterations. */
+/* Makes the first q loops with more than one iteration parallel. `auto`: as few loops as give each
+ * thread more than 16 iterations. */
 static void mark_parallel(const struct loop_space *s, const struct loop_point *p,
                           struct loop_plan *plan)
 {

@@ -11,8 +11,8 @@
 
 /* --- Random points ---------------------------------------------------------------------------- */
 
-/* Draws `parts` numbers that add up to n, all ways with equal probability: n stars and parts - 1
- * bars. */
+/* Draws `parts` numbers that add up to n, each combination with the same probability (stars and
+ * bars: n stars, parts - 1 bars). */
 static void deal(struct rng *r, int64_t n, int parts, int64_t *out)
 {
     int64_t bars = parts - 1, stars = n;
@@ -29,7 +29,8 @@ static void deal(struct rng *r, int64_t n, int parts, int64_t *out)
     }
 }
 
-/* Draws an ordered factorization of n, all with equal probability: each prime independently. */
+/* Draws an ordered factorization of n, each with the same probability: distributes each prime
+ * independently. */
 static void draw_factors(struct rng *r, int64_t n, int parts, int64_t *f)
 {
     for (int i = 0; i < parts; i++)
@@ -160,7 +161,7 @@ int loop_knob_directions(const struct loop_knob *k)
     return 1 + (k->parts ? k->parts * (k->parts - 1) + (k->n_tiles ? 2 : 0) : 2);
 }
 
-/* Moves to the next tile, or divisor, above (step 1) or below (-1) the innermost factor. */
+/* Moves the innermost factor to the next larger (step 1) or next smaller (-1) divisor or tile. */
 static void step_tile(const struct loop_knob *k, int64_t *f, int step)
 {
     int64_t t = f[k->parts - 1], best = t;

@@ -7,9 +7,9 @@
 #include "kernels/gen/gen.h"
 #include "kernels/nest/lower.h"
 
-#define MOST_TILE 32                      /* largest tile that does not divide */
-#define MOST_VECTORS 4  /* a vector that does not divide has at most this many registers */
-#define MOST_NEAR (1 << 20)  /* bytes of an operand that counts as near: in the caches of a core */
+#define MOST_TILE 32                      /* largest tile that does not divide its axis */
+#define MOST_VECTORS 4  /* a vector that does not divide its axis has at most this many registers */
+#define MOST_NEAR (1 << 20)  /* an operand of fewer bytes stays in the caches of a core */
 
 const char *const knob_kind_name[KNOB_KINDS] = {
     [KNOB_SPATIAL] = "spatial", [KNOB_REDUCE] = "reduce", [KNOB_ORDER] = "order",
@@ -49,8 +49,8 @@ static void add_cut(struct loop_axis *x, int64_t cut)
     x->n_cuts++;
 }
 
-/* Cuts x: (.. + coef x + ..) / c and % c are affine once x is cut at c / gcd(c, coef).  The
- * stride of a transposed convolution cuts into phases. */
+/* Cuts every axis x in `sum`: (.. + coef x + ..) / c and % c are affine once x is cut at c / gcd(c,
+ * coef).  In a transposed convolution, spatial axes are cut into phases instead. */
 static void cut_by(struct loop_builder *b, const struct expr *sum, int64_t c)
 {
     for (int i = 0; i < b->nest->n_axes; i++) {
@@ -174,9 +174,9 @@ static int choice_knob(struct loop_builder *b, enum knob_kind kind, const char *
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
-/* Whether a tile is offered that does not divide, so that the last tile is shorter.  Of the vector
- * axis it must be a few whole registers.  A block of a layout may end inside the axis only where
- * blocks do not divide it either; tiles are then whole blocks, so that accesses stay affine. */
+/* Whether the space offers tile t, which does not divide the axis, so that the last tile is
+ * shorter. Of the vector axis, t must be a few whole registers.  If blocks of a layout end inside
+ * the axis, they must not divide it, and t must be whole blocks: then accesses stay affine. */
 static bool offers_tile(const struct loop_builder *b, const struct loop_axis *x, int64_t t)
 {
     bool vector = x - b->nest->axis == b->nest->vector;
@@ -208,7 +208,7 @@ static const char *level_names(struct loop_builder *b, const struct loop_axis *x
     return kept;
 }
 
-/* Counts the factorizations whose last factor is at most MOST_INNER. */
+/* Counts the factorizations whose last factor is at most MOST_INNER, and the tiles. */
 static double count_splits(const struct loop_builder *b, const struct loop_knob *k)
 {
     int n;
@@ -286,7 +286,7 @@ static void order_knobs(struct loop_builder *b)
         add_order(nest->order, &nest->n_orders, order, n, choice,
                   arena_printf(b->a, "%s %s", x->name, k % 2 ? "last" : "first"));
     }
-    /* swap the last two, for orders such as N O H W */
+    /* move the last axis to the second place, for orders such as N O H W */
     if (last >= 0 && nest->axis[plain[0]].rest > 1) {
         order_with(plain + 1, n - 1, last, true, order + 1);
         order[0] = plain[0];
@@ -357,7 +357,7 @@ static struct root_axes outer_and_inner(const struct stage *s)
     return r;
 }
 
-/* Finds the chain of element-wise nodes after the main one that can follow its loops. */
+/* Finds the chain of element-wise nodes that can be computed inside the loops of the main one. */
 static void find_chain(struct loop_builder *b)
 {
     static const char *const where[] = { "root", "S1", "S2" };
@@ -390,7 +390,7 @@ static void find_chain(struct loop_builder *b)
         b->nest->k_consumer = choice_knob(b, KNOB_CONSUMER, "consumers", where, 3);
 }
 
-/* Finds the padding or conversion in front that no other node reads. */
+/* Finds a padding or conversion whose result only the main node reads. */
 static void find_pad(struct loop_builder *b)
 {
     static const char *const where[] = { "inline", "root", "S1", "S2" };
@@ -481,8 +481,8 @@ static void see_operand(void *ctx, const struct val *load)
     f->b->nest->operand_elems[o] = f->b->p->layout[t]->elems;
 }
 
-/* Finds where nodes are attached in a pinned nest: at the tile, or at the last output loop outside
- * of reductions. */
+/* Finds whether lines pin the nest. If so, nodes can be attached at s1, the first output loop, and
+ * at s2, the loop of the tile or the last output loop outside of reductions. */
 static void pin_nest(struct loop_builder *b)
 {
     const struct stage *s = b->stage;
@@ -551,7 +551,7 @@ static void fill_nest(struct loop_builder *b)
     nest->name = b->stage->name;
     const struct layout *data = b->p->layout[b->node->data_in];
     nest->unfolded = data->n_overlaps > 0;
-    /* the inner part of tiles, "H.0.1", is stored like "H.1" */
+    /* a name such as "H.0.1": the tiles of H are in groups */
     for (int d = 0; d < data->rank && nest->unfolded; d++)
         nest->grouped = nest->grouped || strchr(data->dim[d], '.') != strrchr(data->dim[d], '.');
     nest->transposed = str_starts(b->node->op, "tconv");

@@ -1,7 +1,7 @@
 /* The loop schedules of the main nest of an operator as a space of knobs (SPEC D.5), for any
  * program whose layouts are set.
  *
- *     S1 S2 | R1 | S3 | R2 | S4      S: all output loops at that level, R: all reductions
+ *     S1 S2 | R1 | S3 | R2 | S4      S: all output loops of a level, R: all reductions of a level
  *
  * An output dim that the layout does not divide is split into S1 S2 S3 S4.  Of a dim that the
  * layout tiles, the outer part (and N) is split into S1 S2, the inner part into S2 S3 S4.  A
@@ -47,7 +47,7 @@ struct loop_knob {
     int n_tiles; const int64_t *tile;
     int n_choices;                        /* other knobs: number of choices */
     const char *const *choice;
-    double size;                          /* number of values that it can take */
+    double size;                          /* number of values that the knob can take */
 };
 
 /* v[k] is the value of knob k: the factors of a split, outermost first, or v[k][0] = the index of a
@@ -71,7 +71,7 @@ struct gpu_nest;                          /* gpu_space.h */
 
 struct loop_space {
     const char *spec;
-    int n_base; const char *const *base;  /* the lines of the program it was made for */
+    int n_base; const char *const *base;  /* lines of the program for which the space was made */
     int n; const struct loop_knob *knob;
     double size;                          /* number of points: product of the knobs' sizes */
     struct loop_opts opts;                /* options; target is not NULL here */
@@ -109,7 +109,7 @@ bool loop_point_next(const struct loop_space *s, struct loop_point *p);
  * E.3). */
 int loop_knob_directions(const struct loop_knob *k);
 void loop_point_move(const struct loop_space *s, struct loop_point *p, int knob, int direction);
-/* Moves to a sound neighbour: one to three knobs are drawn anew or moved. *p is sound. */
+/* Moves to a sound neighbour: draws one to three knobs anew or moves them. *p must be sound. */
 void loop_point_mutate(const struct loop_space *s, struct rng *r, struct loop_point *p);
 /* Makes a sound child of two sound points: takes each knob from one of them. */
 void loop_point_cross(const struct loop_space *s, struct rng *r, const struct loop_point *x,
@@ -139,8 +139,8 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
 /* Finds the point with the same nest as these lines (which may include base lines): the same loops
  * in the same order with the same annotations, tiles and attached nodes.  Adjacent loops of one
  * axis count as one; parallel and stream annotations count only where the space has them.  False:
- * there is no such point, and *why (may be NULL) names the step that the space lacks.  For a GPU it
- * is the point with the same sizes, whatever the order of the loops. */
+ * there is no such point, and *why (may be NULL) names the step that the space lacks.  For a GPU,
+ * finds the point with the same sizes, whatever the order of the loops. */
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                            struct loop_point *p, struct point_why *why);
 #endif

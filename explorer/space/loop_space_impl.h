@@ -18,11 +18,11 @@ struct loop_axis {
     const char *name;
     int64_t extent;
     bool reduce;
-    /* > 1 in a transposed convolution: extent of the innermost part, which stays outside */
+    /* number of phases of the axis in a transposed convolution; else 1 */
     int64_t phase;
     int64_t rest;  /* ceil(extent / phase): the extent that the factors cover */
-    int n_cuts; int64_t cut[AXIS_CUTS];   /* positions where blocks end inside it, ascending */
-    /* whether blocks are longer than the axis, and end inside it at different places */
+    int n_cuts; int64_t cut[AXIS_CUTS];   /* sizes of blocks that end inside it, ascending */
+    /* whether some blocks are longer than the axis, and end inside it at different places */
     bool straddles;
     int parts; enum loop_level level[LOOP_PARTS];
     int knob;  /* the knob of its split; -1: it has one part, at level[0] */
@@ -33,11 +33,11 @@ enum { OPERAND_DATA, OPERAND_WEIGHTS, OPERANDS };
 
 struct nest_info {
     const char *name;                     /* name of the stage: "Conv" */
-    /* names of the tensors that it reads; NULL: it has fewer operands */
+    /* names of the tensors that the nest reads; NULL: it has fewer operands */
     const char *operand[OPERANDS];
     int64_t operand_elems[OPERANDS];
     bool transposed;
-    /* unfolded: the data are stored in overlapping tiles; grouped: it works in groups */
+    /* unfolded: the data are stored in overlapping tiles; grouped: in groups of these tiles */
     bool unfolded, grouped;
     bool pinned;                          /* whether lines fix its loops */
     const char *s1, *s2;  /* pinned: loops at which nodes are attached; NULL: none */
@@ -46,13 +46,14 @@ struct nest_info {
     int n_orders; int (*order)[NEST_AXES];              /* orders of the output axes at S1 */
     int phases_last;                      /* index of the order with phases last in S1; -1: none */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
-    const char *pad, *pad_in;             /* pad_in: the input of the padding */
+    const char *pad, *pad_in;  /* the padding before the nest (NULL: none), and its input */
     bool padded[MAX_SPATIAL];             /* axes of D H W that the padding extends */
+    /* outermost and innermost loop of the padding, and the extent of the innermost one */
     struct root_axes { const char *outer, *inner; int64_t extent; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
-    struct root_axes chain_root;          /* outermost and innermost loop of the last consumer */
+    struct root_axes chain_root;          /* the same of the last consumer */
     const char *result;  /* the tensor that is stored last and may be streamed; NULL: none */
-    bool streams;  /* whether the result is so large that it is streamed from the start */
+    bool streams;  /* whether the result is so large that start points stream it */
     /* Indices of knobs; -1: the space lacks the knob. */
     int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
     int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad, k_stream;
@@ -77,7 +78,7 @@ struct loop_plan {
     int s1, s2;
     int r1;                               /* last loop of R1; if there is none, s2 */
     int consumer, pad;  /* loop to which they are attached; -1 root, -2 inline, -4 pinned */
-    int cache_write;                      /* loop where the tile is placed; -1: no tile */
+    int cache_write;                      /* loop where the tile is placed; AT_NONE: no tile */
     int cache_read[OPERANDS];
     int prefetch[OPERANDS];               /* loop whose later iterations are prefetched */
     int64_t ahead[OPERANDS];              /* number of iterations to prefetch ahead */
@@ -113,7 +114,7 @@ bool gpu_point_sound(const struct loop_space *s, const struct loop_point *p, str
 void gpu_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
                      const char *const **line, int *n);
 void gpu_point_start(const struct loop_space *s, struct loop_point *p);
-/* Lowers the stages of the shared tiles until the loop can be pipelined with them. */
+/* Reduces the number of stages of the shared tiles until the loop can be pipelined with it. */
 void gpu_point_fit(const struct loop_space *s, struct loop_point *p);
 bool gpu_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                           struct loop_point *p, struct point_why *why);

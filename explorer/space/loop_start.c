@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* number of tiles kept; most axes that are tiled beside the vector */
+/* TILES: number of tiles kept; AXES_TILED: most axes that are tiled besides the vector */
 enum { TILES = 3, AXES_TILED = 2 };
 #define PAIR_COSTS 0.02                   /* score that a second tiled axis must gain */
 
@@ -43,8 +43,8 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
 struct start_tile {
     int n, axis[AXES_TILED];
     int64_t v, m[AXES_TILED];
-    double used;  /* the share of its lanes and pixels that the extents use */
-    bool apart;  /* apart: every lane has an input of its own, so vectors share no loads */
+    double used;  /* share of the tile's lanes and pixels that lie inside the extents */
+    bool apart;  /* whether every lane has an input of its own, so that vectors share no loads */
 };
 
 /* Whether an operand is read at another place in each iteration of an axis.  Channels of one group
@@ -138,7 +138,8 @@ static void try_start(struct starts *b, const struct loop_point *from, double sc
     b->score[at] = score;
 }
 
-/* Tries m iterations of one other axis beside the vector, and with each a second one. */
+/* Tries tiles of one more axis with a number below `below`, and with each a second one.  less:
+ * subtracted from their scores. */
 static void try_axes(struct starts *b, const struct loop_point *from, const struct start_tile *t,
                      int below, double less)
 {

@@ -1,6 +1,7 @@
-/* Follows one schedule during a search that does not know it: when its layout is tried, what the
- * model predicts for it, and whether it is proposed.  When a search does not find a schedule that a
- * person wrote, this shows whether space, model or walk is to blame. */
+/* Follows one schedule during a search that does not know the schedule.  Records when its layout is
+ * tried, what the cost model predicts for it, and whether the search proposes it.  When a search
+ * does not find a schedule that a person wrote, this shows whether space, model or walk is to
+ * blame. */
 #ifndef TS_EXPLORER_TUNE_FOLLOW_H
 #define TS_EXPLORER_TUNE_FOLLOW_H
 #include <stdbool.h>
@@ -8,10 +9,11 @@
 #include "explorer/space/point_why.h"
 #include "kernels/base/vec.h"
 
-/* A round after which the schedule was scored like the candidates of that round. */
+/* A round, in which the followed schedule was scored like the candidates of the round. */
 struct follow_round {
     int trials;                          /* number of trials measured before this round */
-    /* open: the search has opened its layout; refused: its code is too large */
+    /* open: the search has opened its layout; refused: the schedule is no valid program, or its
+     * code is too large */
     bool open, refused;
     bool learned;                        /* whether score is a prediction of the model */
     double score;                        /* predicted: about best latency / its latency */
@@ -23,8 +25,9 @@ struct follow_round {
 struct follow {
     int n_lines; const char *const *line;               /* the schedule */
     /* The members below are filled in by the search. */
-    struct point_why why;                /* why it is not a point of the layout that was opened */
-    /* opened, proposed: the number of trials before; trial: its own number; -1: never */
+    struct point_why why;                /* why it is no point in the space of its opened layout */
+    /* number of trials before its layout was opened, and before the search proposed it; trial: the
+     * number of its own trial; -1: never */
     int opened, proposed, trial;
     double ms;                           /* its latency, once it was measured */
     VEC(struct follow_round) round;

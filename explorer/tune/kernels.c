@@ -1,4 +1,4 @@
-/* Layouts as arms. */
+/* Makes the tuning problem for kernels, with layouts as its arms. */
 #include "explorer/tune/kernels_impl.h"
 
 #include <math.h>

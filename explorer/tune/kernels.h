@@ -28,8 +28,8 @@ struct kernels_opts {
     uint64_t seed;                       /* seed of the model */
 };
 
-#define TUNE_TWIN_LIMIT_S 600.0  /* limit of a call of a host twin, which runs one thread after the
-                                  * other */
+#define TUNE_TWIN_LIMIT_S 600.0  /* most seconds of a call of a host twin, which runs the threads of
+                                  * the GPU one after the other */
 
 struct kernels;
 /* Makes the problem.  A seed that changes a pinned layout is rebuilt with the pins or left out.

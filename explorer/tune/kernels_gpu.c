@@ -1,6 +1,6 @@
-/* Candidates for a GPU.  If there is a GPU, it times each candidate; if the objective is simulated,
- * the simulator rates each.  The host twin checks the fastest of a batch before it becomes the
- * best, so a kernel with a race never wins the search. */
+/* Measures candidates for a GPU: the GPU times each candidate or, if the objective is simulated,
+ * the simulator rates it.  Before the fastest of a batch becomes the best, its host twin checks it,
+ * so a kernel with a race never wins the search. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void take(struct tune_candidate *c, struct measurement *m, enum outcome o
     m->latency = (struct latency){ 0 };
 }
 
-/* Rates a candidate.  False: cancelled, or the environment lacks something. */
+/* Rates a candidate by the simulator.  False: cancelled, or the environment lacks something. */
 static bool rate(struct kernels *k, const struct program *p, struct tune_candidate *c,
                  struct measurement *m, const struct cancel *cancel, struct err *e)
 {
@@ -93,7 +93,7 @@ static bool run_on_device(struct kernels *k, const struct program *p, struct tun
         || err_set(e, ERR_ENV, "%s", m->device.reason);
 }
 
-/* Lets the host twin check a candidate; a race or a wrong result fails it. */
+/* Checks a candidate by its host twin; a candidate with a race or a wrong result fails. */
 static bool verify(struct kernels *k, const struct program *p, struct tune_candidate *c,
                    struct measurement *m, const struct cancel *cancel, struct err *e)
 {
@@ -111,8 +111,8 @@ static bool verify(struct kernels *k, const struct program *p, struct tune_candi
     return ok;
 }
 
-/* Verifies the fastest of the candidates that are faster than the best so far.  If it is refused,
- * verifies the next. */
+/* Verifies the fastest of the candidates that are faster than the best so far.  If it fails,
+ * verifies the next one. */
 static bool verify_best(struct kernels *k, const struct program *const *p,
                         struct tune_candidate **c, struct measurement *m, int n,
                         const struct cancel *cancel, struct err *e)

@@ -39,7 +39,7 @@ struct kernels {
     double best_ms;  /* best latency of all candidates that the model has learned */
     size_t best_bytes;                   /* size of the C of the candidate with best_ms */
     int n_threads;                       /* threads that rank */
-    int lanes;                           /* floats of a vector register */
+    int lanes;                           /* elements of a vector register */
     int64_t last_cache;                  /* bytes of the outermost cache */
     int64_t shared;                      /* for a GPU: as in struct loop_opts */
     struct arena *scratch[16];

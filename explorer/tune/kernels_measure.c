@@ -9,8 +9,8 @@
 
 enum {
     /* Limits on code size. gcc takes 1.5 to 2 s for every 100 KB of C.  Code that is more than
-     * twice as large as that of the fastest candidate, or larger than MOST_BYTES, is not tried. Its
-     * number of statements usually reveals it before its C is generated. */
+     * twice as large as that of the fastest candidate, or larger than MOST_BYTES, is not tried.
+     * Code of more than MOST_STATEMENTS statements is refused before its C is generated. */
     MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 64 << 10,
     /* Code of this size must promise twice the speed of short code, because it costs more time to
      * try. */
@@ -101,7 +101,8 @@ static void forget(void *ctx)
 
 /* --- The model ----------------------------------------------------------------------------- */
 
-/* Before the model has learned anything, candidates are ranked by estimates from their code. */
+/* Whether scores can rank candidates. Until the model has learned anything, scores are estimates
+ * from the code, which exist only for a CPU. */
 static bool ranks(void *ctx)
 {
     const struct kernels *k = ctx;

@@ -37,7 +37,8 @@ static void add_algorithms(struct schedule *s, const struct tune_lines *from)
             s->line[s->n++] = from->line[i];
 }
 
-/* Combines the pinned lines, the layout lines of the seed for other tensors, and its loop lines. */
+/* Combines the pinned lines, the seed's layout lines for other tensors, and its loop lines.  The
+ * first seed gets no pinned lines. */
 static struct schedule over_pins(const struct kernels *k, struct arena *a,
                                  const struct tune_lines *from, bool first)
 {
@@ -147,7 +148,8 @@ static bool say_why(const struct kernels *k, struct arena *a, const struct sched
         && err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");
 }
 
-/* Closes an arm for good: with the pins, the template point of its key has another layout. */
+/* Closes an arm for good. Clears its key, because the template point of the key gets another layout
+ * with the pins. */
 static void close_for_good(struct kernels_arm *arm)
 {
     arena_free(arm->mem);
@@ -192,7 +194,7 @@ static bool any_space(const struct kernels *k)
     return any;
 }
 
-/* Adds a seed with only the pins. */
+/* Adds an arm with only the pins. */
 static bool add_pins(struct kernels *k, struct arena *a, struct err *e)
 {
     static const struct tune_lines nothing = { "pins", 0, NULL };
@@ -203,8 +205,8 @@ static bool add_pins(struct kernels *k, struct arena *a, struct err *e)
         && (arm_of(k, a, &s, p) >= 0 || say_why(k, a, &s, e));
 }
 
-/* Adds the seeds. If no seed has the pins, adds the pins as a seed: with few measurements, or a
- * template without knobs, the search would have no layout. */
+/* Adds the seeds. If no arm of a seed can be searched, adds an arm with only the pins: with few
+ * measurements, or a template without knobs, the search would have no layout. */
 bool kernels_add_seeds(struct kernels *k, struct err *e)
 {
     struct arena *a = arena_new();

@@ -1,4 +1,4 @@
-/* Layouts by their rewards. */
+/* Stores drawn layouts with their rewards, and picks among them. */
 #include "explorer/tune/layout_pool.h"
 
 #include <string.h>

@@ -18,7 +18,7 @@ void layout_pool_random(struct layout_pool *l, struct search *s, int64_t *factor
 /* Decodes the given actions into *factor and stores them. */
 void layout_pool_draw(struct layout_pool *l, struct search *s, const double *action,
                       int64_t *factor);
-/* Stores the reward of the latest layout that was decoded to this factor. */
+/* Stores the reward of the latest layout that was decoded to these factors. */
 void layout_pool_told(struct search *s, void *state, const int64_t *factor, double reward,
                       bool measured);
 void layout_pool_close(void *state);

@@ -8,7 +8,7 @@
 
 enum {
     EMPTY_ROUNDS = 3,  /* rounds without a new point after which the space is exhausted */
-    STARTS = TUNE_TOP - 2,               /* most start points of a layout: not all of its batch */
+    STARTS = TUNE_TOP - 2,  /* most start points of a layout; its first batch has room for others */
 };
 
 struct search *search_new(const struct tune_problem *p, const struct search_opts *o,
@@ -164,7 +164,8 @@ static void enter(struct search *s, enum tune_stage stage, int budget, int from)
     search_show(s, "searching");
 }
 
-/* Collects seeds from `at` on that were not measured, up to a batch; *at moves after them. */
+/* Collects at most a batch of seeds that were not measured, from seed *at on.  Moves *at behind
+ * them. */
 static int seed_batch(struct search *s, int *at, int n, struct tune_candidate **c)
 {
     int m = 0;
@@ -212,8 +213,8 @@ static bool run_joint(struct search *s, struct err *e)
 }
 
 /* Returns the layout of the next round of the loop stage.  The few points of the joint stage say
- * little about a layout.  So the three best layouts whose times are near have two rounds each, then
- * the best two, and the best one has all remaining rounds. */
+ * little about a layout.  So first the best three layouts get two rounds each, then the best two,
+ * if their times are near the best; the best one gets all other rounds. */
 static int loop_arm(const struct search *s)
 {
     static const struct { int n, rounds; double near; } turn[] = { { 3, 6, 2 }, { 2, 4, 1.3 } };

@@ -5,8 +5,8 @@
  *
  * A round generates 128 points, ranks them by the model and measures the best 8.  Each measurement
  * counts for the budget, even if it failed.  The same seed and the same measurements give the same
- * trajectory, whether they are measured or replayed (sink.known); so a killed run resumes by
- * starting again.  A cancel keeps everything that was measured. */
+ * trajectory, whether candidates are measured or replayed (sink.known).  Therefore a killed run is
+ * resumed by starting it again.  A cancel keeps everything that was measured. */
 #ifndef TS_EXPLORER_TUNE_SEARCH_H
 #define TS_EXPLORER_TUNE_SEARCH_H
 #include "explorer/tune/strategy.h"
@@ -32,7 +32,7 @@ struct search_opts {
     const char *weights; size_t weights_bytes;   /* weights of agents (agents_load), or NULL */
     double entropy;                      /* weight of the entropy bonus; 0: 0.01 of SPEC E.3 */
     struct follow *follow;               /* a schedule to watch (follow.h), or NULL */
-    const struct cancel *stop;           /* cancels the search in place of `cancel`, or NULL */
+    const struct cancel *stop;           /* replaces `cancel` in the search; or NULL */
     struct str *weights_out;  /* receives the weights at the end (agents_save), or NULL */
 };
 

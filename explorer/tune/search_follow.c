@@ -18,8 +18,9 @@ static int nearest(const struct search *s, int arm, const void *point)
     return best;
 }
 
-/* Whether c is the schedule x.  Several points may write one nest (loops that stay side by side are
- * one loop split further), so c's lines are read back, as those of x were. */
+/* Whether c is the schedule x.  Several points may give the same nest, because adjacent loops of
+ * one axis count as one loop.  So the lines of c are converted back to a point, as those of x
+ * were. */
 static bool is_it(const struct search *s, const struct tune_candidate *x,
                   const struct tune_candidate *c)
 {

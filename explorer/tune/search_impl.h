@@ -8,9 +8,9 @@
 /* State of an arm in the search.  Views see struct tune_arm instead. */
 struct arm_state {
     bool visited;                        /* whether its rounds in the joint stage are done */
-    bool begun;                          /* whether its start point was proposed */
+    bool begun;                          /* whether its start points were proposed */
     bool exhausted;                      /* whether it has no new point left */
-    const int64_t *factor;               /* its layout; NULL: the layout of a seed */
+    const int64_t *factor;               /* its layout; NULL: that of a seed, or a start layout */
     VEC(struct tune_candidate *) tried;  /* candidates in order of measuring */
 };
 
@@ -68,17 +68,17 @@ struct tune_candidate *search_add(struct search *s, int arm, const void *point);
 void search_add_random(struct search *s, int arm, int n);
 /* Scores the candidates that have no score yet. */
 void search_score(struct search *s, struct tune_candidate *const *c, int n);
-/* Picks from the pool the candidates with the best scores, and some at random. For an ordered
- * strategy, picks the first ones of the pool. */
+/* Picks up to `want` candidates from the pool: those with the best scores, and some at random; for
+ * an ordered strategy, the first ones of the pool. Returns their number. */
 int search_pick(struct search *s, int want, struct tune_candidate **out);
 
 /* search_measure.c: measures candidates, counts them, and informs the strategy, the model and the
- * sink.  False: stop. */
+ * sink.  False: the search must stop. */
 bool search_measure(struct search *s, struct tune_candidate **c, int n, struct err *e);
 bool search_should_stop(const struct search *s);
 
-/* search_follow.c: notes how the followed schedule does in this round, before the picked candidates
- * are measured, and its latency after that. */
+/* search_follow.c.  Before the picked candidates are measured: notes the score and rank of the
+ * followed schedule in this round.  After that: notes its latency, if it was measured. */
 void search_follow(struct search *s, struct tune_candidate *const *picked, int n);
 void search_follow_measured(struct search *s);
 

@@ -1,8 +1,8 @@
 /* The outer loop of the joint stage: chooses the next layout (SPEC E.2). First come some layouts of
  * the seeds, fastest first; then start layouts of the template; then layouts from the strategy. The
  * strategy draws several layouts, and the search takes the one whose random points get the best
- * score from the model. When the rest of the budget is too small for another layout, the best
- * layout gets it. */
+ * score from the model. The best layout gets the rest of the budget when it is too small for
+ * another layout. */
 #include "explorer/tune/search_impl.h"
 
 #include <limits.h>
@@ -64,8 +64,9 @@ int search_good_arm(const struct search *s, int rank, double near)
     return best;
 }
 
-/* Returns how many seed layouts are visited.  Most visits go to new layouts; with room for only two
- * visits, all do, since the measured seeds already tell something about their layouts. */
+/* Returns how many seed layouts are visited.  Most visits go to new layouts, because the measured
+ * seeds already tell something about their layouts.  With room for only two visits, all go to new
+ * layouts. */
 static int most_seed_arms(const struct search *s)
 {
     int rest, room = plan_layouts(s->plan.joint - s->n_seeds, s->o.rounds, &rest);
@@ -83,8 +84,8 @@ static bool is_bare(const struct search *s, int arm)
     return bare;
 }
 
-/* Returns the best layout of a seed that had no rounds yet, among the first few in the order of
- * their seeds' times; -1: none. */
+/* Returns the arm of the fastest seed whose layout had no rounds yet; -1: none, or enough layouts
+ * of seeds were visited. */
 static int next_seed_arm(const struct search *s)
 {
     int best = -1, n_visited = 0;
@@ -126,7 +127,7 @@ static double promise(struct search *s, int arm)
 struct draw { int arm; int64_t *factor; double score; };
 
 /* Draws a layout that was not tried yet. False: the strategy has none left, or draws only known
- * ones; *out is then the last one drawn. */
+ * layouts; *out is then the last drawn layout that was tried, if there is one. */
 static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
@@ -167,19 +168,20 @@ static int draw_layout(struct search *s)
         if (d->score > draw[best].score)
             best = n - 1;
     }
-    if (n == 0 && draw[0].factor)  /* this layout is known: reports its reward again (SPEC E.2) */
+    if (n == 0 && draw[0].factor)  /* a known layout: reports its reward again (SPEC E.2) */
         search_tell_layout(s, draw[0].factor, arm_reward(s, draw[0].arm), true);
     if (n == 0)
         return -1;
-    for (int i = 0; i < n; i++)                  /* the layout of a seed may be the best so far */
+    for (int i = 0; i < n; i++)                  /* arms of seeds stay open: one may be the best */
         if (i != best && draw[i].arm >= s->n_seed_arms)
             s->p->arm_close(s->p->ctx, draw[i].arm);
     s->arm.data[draw[best].arm].factor = draw[best].factor;
     return draw[best].arm;
 }
 
-/* Returns the arm of the next start layout, or -1. Start layouts leave room for one layout of the
- * strategy. All of them are tried, because only measuring tells which suits an operator. */
+/* Returns the arm of the next start layout, or -1. The search tries all start layouts, because only
+ * measuring tells which one suits an operator; but they leave room for one layout of the
+ * strategy. */
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};

@@ -25,8 +25,8 @@ static struct tune_candidate *keep(struct search *s, const struct tune_candidate
     return c;
 }
 
-/* Whether a candidate was really measured. It was not if it was cancelled, or another process
- * killed its compiler. */
+/* Whether a candidate was really measured: it was not cancelled, and the environment did not
+ * prevent it, for example by killing the compiler. */
 static bool is_done(const struct tune_candidate *c)
 {
     return c->outcome != OUTCOME_NONE && c->outcome != OUTCOME_CANCEL &&
@@ -92,7 +92,7 @@ static bool measure_unknown(struct search *s, struct tune_candidate **c, int n, 
     return ok;
 }
 
-/* Tells the strategy arm by arm: a batch of seeds has several. */
+/* Tells the strategy the results arm by arm, because a batch of seeds can have several arms. */
 static void tell(struct search *s, struct tune_candidate *const *c, int n)
 {
     for (int from = 0, i = 1; s->strategy->learn && from < n; i++)

@@ -120,7 +120,8 @@ static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
     return n_out;
 }
 
-/* Picks random candidates when no model ranks them. Only picked ones are checked. */
+/* Picks candidates when no model ranks them: start points, and all points of an ordered strategy,
+ * in order; others at random. Scores only the drawn ones, to see whether they are valid. */
 static int pick_any(struct search *s, int want, struct tune_candidate **out)
 {
     int n = s->pool.len, n_out = 0;

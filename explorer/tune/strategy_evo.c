@@ -25,7 +25,7 @@ static bool evo_layout(struct search *s, void *state, int64_t *factor)
     return true;
 }
 
-/* Returns the faster of two of the most recent candidates; NULL: that one has no point. */
+/* Returns the faster of two random candidates among the most recent ones. Its point may be NULL. */
 static const struct tune_candidate *tournament(struct search *s, const struct arm_state *arm)
 {
     int n = arm->tried.len, from = n > POPULATION ? n - POPULATION : 0;

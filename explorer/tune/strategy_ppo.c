@@ -126,7 +126,8 @@ static double earned(double at, double now, bool is_new)
     return is_new ? fmax(-1, fmin(now - at, 1)) : -1;
 }
 
-/* Moves a knob by its actor's direction. The knobs take turns, in a new random order each round. */
+/* Moves a knob in the direction that its actor chooses. The knobs take turns, in a new random order
+ * after each turn of all. */
 static void take_step(struct search *s, struct ppo *x, int arm, int step)
 {
     float seen[LOOP_STATE];
@@ -170,8 +171,8 @@ static int find_elite(struct search *s, int arm, const struct tune_candidate **o
     return n;
 }
 
-/* Starts a walk. Every other walk starts at a random point, the others at one of the best points,
- * better ones with higher probability. */
+/* Starts a walk: with `anywhere` at a random point, else at one of the best points, better ones
+ * with higher probability. */
 static void start_walk(struct search *s, struct ppo *x, int arm, bool anywhere,
                        const struct tune_candidate *const *elite, int n)
 {

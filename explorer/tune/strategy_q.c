@@ -44,7 +44,8 @@ static void enter_arm(struct search *s, struct q *x, int arm)
     x->walk = qwalk_new(s->o.seed + (uint64_t)arm, TUNE_POINT_STATE, n_directions, x->n_knobs);
 }
 
-/* Returns a measured point, or the best one (SPEC E.3); NULL: none is right. */
+/* Returns a random measured candidate if the walk accepts it, else the best one (SPEC E.3); NULL:
+ * no candidate is right, or the best one has no point. */
 static const struct tune_candidate *start_of(struct search *s, struct q *x, int arm)
 {
     const struct arm_state *a = &s->arm.data[arm];

@@ -6,9 +6,9 @@
 #include "kernels/base/err.h"
 #include "kernels/gen/target.h"
 
-/* Returns the lines of a program that are needed to generate the same C, for target (NULL: the best
+/* Finds the lines of a program that are needed to generate the same C, for target (NULL: the best
  * of this CPU), in arena a. Lines that cannot be moved or dropped without changing the C remain.
- * Errors of the lines as in program_replay. */
+ * Fails like program_replay on errors in the lines. */
 bool tidy_lines(struct arena *a, const char *spec, const struct target *target,
                 const char *const *line, int n, const char *const **out, int *n_out, struct err *e);
 /* Whether the lines x and y generate the same C, except for names of loops, comments and blanks.

@@ -9,11 +9,11 @@
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/tidy.h"
 
-#define COMPARE_S 2.0  /* most seconds of the comparison; a small budget has fewer */
+#define COMPARE_S 2.0  /* most seconds of the first comparison; a small budget has fewer */
 #define COMPARE_SHARE 0.04               /* share of a time limit for the first comparison */
 #define CLEARLY 1.5  /* candidates slower than this multiple of the best time are not compared */
 #define WORTH 0.97  /* least gain that is worth a longer comparison: time / time of the first */
-#define LONGER 4                         /* factor by which a longer comparison is longer */
+#define LONGER 4                         /* time of the second comparison / time of the first */
 #define DISTURBED 1.3  /* only a disturbed start takes this multiple of its time in the search */
 #define GAIN_ROUNDS 12                   /* rounds that compare the winner with a slow start */
 
@@ -92,7 +92,7 @@ static const struct tune_candidate *winner(const struct tune_result *r)
     return best->compared.m.outcome == OUTCOME_OK ? best->c : NULL;
 }
 
-/* Whether some finalist seems faster than the first; the first wins only because that is not
+/* Whether the first finalist wins only because another one, which seems faster, is not faster for
  * certain. */
 static bool is_undecided(const struct tune_result *r)
 {
@@ -113,8 +113,9 @@ static double compare_time_s(const struct tune_opts *o)
     return o->compare_s <= 0 && o->time_s > 0 ? fmin(s, fmax(0.1, COMPARE_SHARE * o->time_s)) : s;
 }
 
-/* Compares the finalists; on a busy machine compares once more, for longer. False: cancelled, or
- * not possible; the result is then the best candidate of the search. */
+/* Compares the finalists; if the first comparison leaves the winner undecided, once more and for
+ * longer. False: cancelled, or not possible; the result is then the best candidate of the
+ * search. */
 static bool compare(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel,
                     struct err *e)
 {
@@ -144,8 +145,8 @@ static bool compare(struct tune_result *r, const struct tune_opts *o, const stru
     return true;
 }
 
-/* Whether the start took far longer beside the winner than in the search. Something else was
- * running then, and the gain is too large. */
+/* Whether the start took far longer in turns with the winner than in the search. Then something
+ * else was running, so that the measured gain is too large. */
 static bool is_start_disturbed(const struct tune_result *r)
 {
     const struct measurement *m = &r->gain[0].m;
@@ -153,8 +154,8 @@ static bool is_start_disturbed(const struct tune_result *r)
 }
 
 /* Compares the winner with a start that was too slow for the final, so that the gain is a ratio of
- * times in turns; once more if the start was disturbed.  A call of the start must be short enough
- * for GAIN_ROUNDS in COMPARE_S. */
+ * times in turns; repeats this once if the start was disturbed.  Does nothing if GAIN_ROUNDS calls
+ * of the start take more than COMPARE_S. */
 static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
                                const struct cancel *cancel)
 {
@@ -243,7 +244,7 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
     r->final_s = clock_s() - began;
 }
 
-/* Measures the ledger of the winner; an incomplete one is dropped. */
+/* Measures the winner after each of its lines (the ledger); drops an incomplete ledger. */
 static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
 {
     struct err e;

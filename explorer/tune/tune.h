@@ -2,7 +2,7 @@
  *
  *     seeds -> joint stage -> loop-only stage -> final: the best few compared with each other
  *
- * The result is never slower than the schedule that it started from, as far as the final
+ * The result is never slower than the start (the schedule that was given), as far as the final
  * comparison can tell: if no candidate is shown to be faster (by its 95 % interval), the start is
  * the result. */
 #ifndef TS_EXPLORER_TUNE_TUNE_H
@@ -23,14 +23,14 @@ struct tune_opts {
     /* whether to measure the winner also after each of its lines; not for a GPU, where most of
      * these programs bind no loop */
     bool ledger;
-    /* Seconds of the final comparison.  0: up to 2 s, after which the winner is measured alone,
-     * and in turns with a start that is too slow for the final; < 0: no final. */
+    /* Seconds of the final comparison; < 0: no final.  0: up to 2 s; then the winner is also
+     * measured alone, and in turns with a start that was too slow for the final. */
     double compare_s;
     bool cold;                           /* see struct search_opts */
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
     struct follow *follow;               /* see struct search_opts */
-    /* Ends the search, after which the best candidates are still compared; `cancel` is its whole.
-     * NULL: only a cancel ends the search, and nothing is compared then. */
+    /* Ends the search early; the best candidates are still compared.  stop->whole must be `cancel`.
+     * NULL: only `cancel` ends the search early, and nothing is compared then. */
     const struct cancel *stop;
 };
 
@@ -47,7 +47,8 @@ struct tune_result {
     bool compared;  /* whether there was a final; if not, `best` is the best of the search */
     int n_finalists; struct tune_finalist finalist[TUNE_FINALISTS + 1];
     int n_rounds;                        /* rounds of the comparison */
-    /* whether the start, too slow for the final, and the winner were compared after it: [0], [1] */
+    /* whether a start too slow for the final was compared with the winner later; gain[0] is the
+     * start, gain[1] the winner */
     bool gained; struct compared gain[2];
     bool measured;  /* whether m is valid: the winner measured alone, beside the baselines */
     struct measurement m;
@@ -71,7 +72,7 @@ const char *tune_strategy(const char *given, bool trained);
 extern const char *const search_end_name[];      /* "budget spent", "cancelled", ... */
 
 /* Runs the tuner.  False on bad input, or when the environment lacks something; *out is then
- * untouched, and the measurements were reported to sink->measured.  After a cancel, *out has the
+ * unchanged, but sink->measured has received all measurements.  After a cancel, *out has the
  * results so far, without a final. */
 bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
               const struct cancel *cancel, struct tune_result **out, struct err *e);

@@ -1,5 +1,5 @@
-/* A read-only view of a running search. It is valid until the callback that receives it returns, so
- * a screen copies what it needs. */
+/* A read-only view of a running search. The view is valid until the callback that receives it
+ * returns, so a screen copies what it needs. */
 #ifndef TS_EXPLORER_TUNE_VIEW_H
 #define TS_EXPLORER_TUNE_VIEW_H
 #include "explorer/tune/plan.h"
@@ -38,7 +38,7 @@ struct tune_view {
     int layouts_tried;
     int best;                            /* index of a trial, or -1 */
     double best_ms, start_ms;            /* start: of the first seed; INFINITY: none, or not ok */
-    int failed[TUNE_OUTCOMES];           /* number of measured candidates by outcome; OK: 0 */
+    int failed[TUNE_OUTCOMES];           /* number of failed candidates by enum outcome */
     int replayed;
     int64_t illegal;  /* number of points that are not valid programs; they are not measured */
     struct tune_accuracy accuracy;

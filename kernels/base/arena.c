@@ -176,8 +176,8 @@ void *xmalloc_elems(size_t n, size_t size_bytes)
 }
 
 /* glibc maps an array above a threshold as pages of its own, and unmaps them when the array is
- * freed. The threshold grows with the sizes that are freed, up to 32 MiB, until a program sets it
- * for the first time.  These calls set it, so the second one sets the largest threshold. */
+ * freed.  The threshold grows with the sizes that are freed, up to 32 MiB, until mallopt is called.
+ * memory_give_back therefore sets it to 32 MiB. */
 void memory_keep(void)
 {
     mallopt(M_MMAP_MAX, 0);

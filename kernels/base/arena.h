@@ -35,15 +35,15 @@ void *xrealloc(void *p, size_t size_bytes);
  * pages would take longer than filling the array. */
 void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
-/* Between memory_keep and memory_give_back, the process keeps freed arrays and reuses them: the
- * system clears every page that it hands out, which takes as long as the arithmetic on it.  The
+/* Between memory_keep and memory_give_back, the process keeps freed arrays and reuses them.  For
+ * new pages, the system would clear each page, which takes as long as the arithmetic on it.  The
  * pair does not nest. */
 void memory_keep(void);
 void memory_give_back(void);
 
-/* Ends the program because memory is exhausted or an invariant is broken. Nothing else below app/
- * ends the program. Runs the hook (in which the screen restores the terminal), prints the message
- * to stderr and aborts. */
+/* fail() ends the program because memory is exhausted or an invariant is broken.  Nothing else
+ * below app/ ends the program.  fail() runs the hook (in which the screen restores the terminal),
+ * prints the message to stderr and aborts. */
 void fail_set_hook(void (*hook)(void));
 _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

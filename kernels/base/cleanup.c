@@ -11,8 +11,9 @@
 
 enum { FREE, FILLING, A_FILE, A_PROGRAM };
 
-/* A file, or a program with its folder. leader: of its process group; 0: it does not run.
- * Signal handlers read a slot only after `state` says what is in it. */
+/* A file to delete, or a program with the folder `path`.  leader: the leader of the program's
+ * process group, or 0 while it does not run.  Signal handlers read a slot only after `state` says
+ * what is in it. */
 static struct slot { atomic_int state, leader; char path[PATH_MAX]; } slots[CLEANUP_SLOTS];
 
 static int take(void)

@@ -7,12 +7,12 @@
 
 #define CLEANUP_SLOTS 256                 /* most files and programs at a time */
 
-/* Returns the slot to pass to cleanup_forget, or -1 when the list is full. Then the file or program
- * would not be removed. */
+/* Notes a file.  Returns its slot for cleanup_forget, or -1 when the list is full or the path too
+ * long; cleanup_now then does not remove the file. */
 int cleanup_note_file(const char *path);
-/* The same for a program that is about to start, with the folder of its temporary files ("": none),
- * which is removed only when the program left it empty.  cleanup_set_leader adds its process group,
- * and takes it out (0) when the program has been reaped. */
+/* Notes a program that is about to start, and the folder of its temporary files ("": none); returns
+ * a slot as well.  cleanup_now removes the folder only if it is empty.  cleanup_set_leader sets the
+ * leader of the program's process group, and 0 when the program has been reaped. */
 int cleanup_note_program(const char *folder);
 void cleanup_set_leader(int slot, pid_t leader);
 void cleanup_forget(int slot);

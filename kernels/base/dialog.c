@@ -11,16 +11,16 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/spawn.h"
 
-#define MAX_LINE_BYTES ((size_t)64 << 20) /* the times of half a minute of short calls */
+#define MAX_LINE_BYTES ((size_t)64 << 20) /* enough for the times of 30 s of short calls */
 #define TICK_MS 20
-#define PATIENCE_MS 1000                  /* for a program to end when its stdin is closed */
+#define PATIENCE_MS 1000                  /* the time that a program gets to end by itself */
 
 struct dialog {
     struct spawned program;
     int fd;                               /* a socket rather than two pipes: a write to a program
                                            * that has ended must not raise SIGPIPE */
     struct str unread, message;           /* received bytes; the last line that was no answer */
-    size_t searched;                      /* bytes of unread, from the first, without a newline */
+    size_t searched;                      /* how many first bytes of unread have no newline */
 };
 
 struct dialog *dialog_open(const char *const *argv, struct err *e)
@@ -67,13 +67,13 @@ static bool take_line(struct dialog *d, struct str *line)
     size_t n = (size_t)(end - d->unread.data);
     str_clear(line);
     str_add_n(line, d->unread.data, n);
-    memmove(d->unread.data, end + 1, d->unread.len - n);       /* with the 0 at the end */
+    memmove(d->unread.data, end + 1, d->unread.len - n);       /* includes the final NUL */
     d->unread.len -= n + 1;
     return true;
 }
 
 /* Receives what there is, waiting at most one tick. Returns false when the program has closed its
- * output or talks without end. */
+ * output, or when its line is longer than MAX_LINE_BYTES. */
 static bool receive(struct dialog *d)
 {
     char chunk[16384];
@@ -87,7 +87,7 @@ static bool receive(struct dialog *d)
     return n > 0 && d->unread.len <= MAX_LINE_BYTES;
 }
 
-/* Sets the error of a program that has closed its output or talks without end. */
+/* Sets the error of a program for which receive returned false. */
 static bool ended(const struct dialog *d, struct err *e)
 {
     const char *last = d->unread.len ? str_text(&d->unread) : str_text(&d->message);

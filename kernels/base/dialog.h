@@ -1,4 +1,4 @@
-/* Another program that stays, and answers in lines. */
+/* A dialog with another program that keeps running: it reads lines, and answers in lines. */
 #ifndef TS_BASE_DIALOG_H
 #define TS_BASE_DIALOG_H
 #include "kernels/base/subprocess.h"
@@ -11,11 +11,11 @@ struct dialog *dialog_open(const char *const *argv, struct err *e);
  * by the next dialog_hear. */
 void dialog_say(struct dialog *d, const char *line);
 /* Sets *line to the next line of the program that starts with the word `first`, without that word
- * and the newline.  Other lines, of stdout or stderr, are its messages: the last one stands in the
- * errors.  ERR_TIMEOUT after limit_s; ERR_CRASH when the program has ended or a line is longer than
- * 64 MiB; ERR_CANCEL. */
+ * and the newline.  Other lines of its stdout or stderr are messages; errors quote the last one.
+ * Fails with ERR_TIMEOUT after limit_s, with ERR_CRASH when the program has ended or a line is
+ * longer than 64 MiB, and with ERR_CANCEL. */
 bool dialog_hear(struct dialog *d, const char *first, double limit_s, const struct cancel *c,
                  struct str *line, struct err *e);
-/* Ends the program: closes its stdin, and kills it if it does not end then. NULL: nothing. */
+/* Closes the program's stdin, and kills the program if it does not end then. d may be NULL. */
 void dialog_close(struct dialog *d);
 #endif

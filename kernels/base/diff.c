@@ -19,7 +19,7 @@ static int furthest(const struct diff *x, int d, int k)
     return x->path.data[d][k + d];
 }
 
-/* Whether the best way to diagonal k with d differences ends with a line of b. */
+/* Whether the best way to diagonal k with d differences ends with a line that only b has. */
 static bool comes_down(const struct diff *x, int d, int k)
 {
     return k == -d || (k != d && furthest(x, d - 1, k - 1) < furthest(x, d - 1, k + 1));
@@ -32,7 +32,7 @@ static int start_of(const struct diff *x, int d, int k)
     return comes_down(x, d, k) ? furthest(x, d - 1, k + 1) : furthest(x, d - 1, k - 1) + 1;
 }
 
-/* Fills path; returns the number of differences, -1: more than DIFF_MOST. */
+/* Fills path. Returns the number of differences, or -1 if there are more than DIFF_MOST. */
 static int search(struct diff *x)
 {
     for (int d = 0; d <= DIFF_MOST; d++) {
@@ -49,7 +49,8 @@ static int search(struct diff *x)
     return -1;
 }
 
-/* Writes the rows of the way back from the end, last row first. */
+/* Follows the path with d differences from its end to its start, and writes its rows in this order.
+ * Returns their number. */
 static int trace(const struct diff *x, int d, struct diff_row *row)
 {
     int n = 0, i = x->n, j = x->m;

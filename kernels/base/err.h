@@ -14,7 +14,7 @@ enum err_code {
     ERR_COUNT
 };
 
-/* line and col start at 1, 0: unknown; len: width of the caret line, 0 means 1 */
+/* line and col start at 1; 0 means unknown. len is the width of the caret line; 0 means 1. */
 struct where { char file[256]; int line, col, len; };
 
 struct err {
@@ -33,11 +33,11 @@ bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
 /* Returns the place in text that names a limit of the system, or NULL if it names none. */
 const char *err_lack(const char *text);
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Sets the fix for an unknown name.  If one of the n names is near, the fix is `meant`, a format
- * for that name; otherwise it is `fmt` (NULL: no fix). */
+/* Sets the fix for an unknown name.  If one of the n names of the list is similar, the fix is
+ * `meant`, a format with %s for that name; otherwise it is `fmt` (NULL: no fix). */
 bool err_near(struct err *e, const char *name, const char *const *list, int n, const char *meant,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-/* Sets column and width, in bytes from 1, of the wrong word in a one-line user text. */
+/* Sets column (from 1) and width, in bytes, of the wrong word in a one-line user text. */
 bool err_at(struct err *e, int col, int len);
 /* Sets the place in a file, and copies the source line. */
 bool err_where(struct err *e, const char *file, int line, int col, const char *source_line);

@@ -9,7 +9,7 @@
 #include "kernels/base/str.h"
 
 /* Reads a whole file, pipe or device of at most max_bytes ("-" is standard input).  Fails with
- * ERR_IO. */
+ * ERR_IO, or with ERR_CANCEL when a signal interrupts the reading. */
 bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *e);
 /* Like file_read, for a name that the user did not type: it reads only regular files, so that it
  * never blocks. */
@@ -22,15 +22,15 @@ uint64_t file_content(const char *data, size_t n);
 uint64_t file_seen(const char *path);
 
 /* Replaces a file atomically: writes a file beside the target, calls fsync and renames it, so that
- * a reader or a kill sees either the old file or the new one.  Keeps owner, group and mode of the
- * old file, and follows links.  A pipe or a device ("/dev/stdout") is written to directly.  Only
- * one process writes at a time (FILE.tilescope-lock).  Fails with ERR_CHANGED, and writes nothing,
- * if the file is no longer in the state `seen`. */
+ * a reader sees either the old file or the new one, even after a kill.  Keeps owner, group and mode
+ * of the old file, and follows links.  A pipe or a device ("/dev/stdout") is written to directly.
+ * Only one process writes at a time (FILE.tilescope-lock).  Fails with ERR_CHANGED, and writes
+ * nothing, if the file exists and is not in the state `seen`. */
 bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
 /* Like file_replace, whatever the file contains now. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
-/* Like file_write_atomic without fsync, which may take as long as many redraws. The file survives
- * the end of this process, but perhaps not a power failure. */
+/* Like file_write_atomic, but does not follow links and does not call fsync, which may take as long
+ * as many redraws.  The file survives the end of this process, but perhaps not a power failure. */
 bool file_write_quick(const char *path, const char *data, size_t n, struct err *e);
 /* Removes the temporary files of killed writers from a folder. */
 void file_tidy(const char *dir);
@@ -48,18 +48,18 @@ bool file_write_beside(const char *path, const char *data, size_t n, struct str 
 bool file_exists(const char *path);
 /* Appends a path that a user typed: ~/ at its beginning stands for $HOME, as in shells. */
 void file_add_typed(struct str *out, const char *path);
-/* Sets path to the path of this program, or without /proc to the name by which it was started.
+/* Sets path to the path of this program; without /proc, to the name by which it was started.
  * Returns false when both are unknown. */
 bool file_self(char *path, size_t n);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
 void dir_remove(const char *path);  /* like rm -rf; what cannot be removed stays */
-/* Returns the path of a file that is named relative to the folder of another one. */
+/* Returns `path` as seen from the folder of the file `other`; an absolute path stays as it is. */
 const char *path_beside(struct arena *a, const char *other, const char *path);
 /* Returns the names, without suffix and sorted, of the files of a folder that end in suffix, except
  * hidden files.  *n is 0 when the folder cannot be read. */
 const char **dir_list(struct arena *a, const char *dir, const char *suffix, int *n);
 
-/* Append $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope or $XDG_DATA_HOME/tilescope to out,
+/* Set *out to $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope or $XDG_DATA_HOME/tilescope,
  * without a trailing slash.  The usual defaults apply (/tmp/tilescope-UID when there is no home),
  * and the folder is created.  Files in the cache can be made anew, files in data cannot. */
 bool dir_cache(struct str *out, struct err *e);

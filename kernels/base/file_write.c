@@ -4,9 +4,9 @@
  * new content into it and renames it to FILE.  Under the lock, it compares FILE with the state that
  * it read before, so that two writers cannot both find FILE unchanged.
  *
- * The creator of a lock file also locks it in the kernel of the system, which releases the lock
- * when the process ends, however it ends.  A lock file that can be locked was therefore left by a
- * killed process, and is removed. */
+ * The creator of a lock file also locks it with flock; the system releases this lock when the
+ * process ends, however it ends.  A lock file that can be locked was therefore left by a killed
+ * process, and is removed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -138,9 +138,9 @@ void file_tidy(const char *dir)
     str_free(&path);
 }
 
-/* Creates and locks the lock file.  Another process may mistake the new file for a leftover before
- * it is locked.  On a file system without locks it only creates the file.  Returns -1 with errno;
- * EEXIST: another process has it. */
+/* Creates and locks the lock file; on a file system without locks, only creates it.  Before the
+ * file is locked, another process may remove it as a leftover; this process then tries again.
+ * Returns a descriptor, or -1 with errno, which is EEXIST while another process has the lock. */
 static int take_lock(const char *lock)
 {
     for (int ms = 0; ms <= LOCK_WAIT_MS; ms += LOCK_NAP_MS) {
@@ -198,8 +198,8 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Copies owner, group and permissions of the replaced file as far as allowed.  If the owner
- * changes, set-id bits are dropped; if the group changes, it gets no more rights than others. */
+/* Copies owner, group and permissions of the replaced file as far as allowed.  If the owner cannot
+ * be kept, drops set-id bits.  If the group cannot be kept, gives it no more rights than others. */
 static bool keep_owner(int fd, const struct stat *old)
 {
     struct stat st;
@@ -215,15 +215,15 @@ static bool keep_owner(int fd, const struct stat *old)
     return fchmod(fd, mode) == 0;
 }
 
-/* Forgets the lock file for cleanup.  After the file was renamed or removed, its name may belong to
- * another process, whose file a signal must not delete. */
+/* Takes the lock file off the list of cleanup.h.  After the file was renamed or removed, its name
+ * may belong to another process, whose file a signal handler must not delete. */
 static void forget(int *slot)
 {
     cleanup_forget(*slot);
     *slot = -1;
 }
 
-/* The new content of a file, its place, and the content that it may replace. */
+/* The new content of a file, its place, and the state that it may replace. quick: without fsync. */
 struct write { const char *target; uint64_t seen; const char *data; size_t n; bool quick; };
 
 static bool write_locked(int fd, const struct write *w, const char *lock, int *slot, struct err *e)

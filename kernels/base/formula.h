@@ -40,6 +40,6 @@ bool formula_check(const char *expr, formula_names *names, void *ctx, struct err
 
 /* Whether c is a letter, a digit or _. */
 bool formula_name_char(char c);
-/* Whether text is a name without dots: a letter first. */
+/* Whether text is a name without dots that begins with a letter. */
 bool formula_is_word(const char *text);
 #endif

@@ -23,7 +23,7 @@ void mat_mul_plain(double *c, struct mat_view a, const double *b, int m, int n, 
 
 /* Stores the transpose of in (m x n, dense) in out (n x m). */
 void mat_transpose(double *out, const double *in, int m, int n);
-/* Returns the sum of x[0..n): of eight partial sums, which are added in ascending order. */
+/* Returns the sum of x[0..n): eight partial sums, which are then added in ascending order. */
 double mat_sum(const double *x, int n);
 double mat_dot(const double *x, const double *y, int n);
 #endif

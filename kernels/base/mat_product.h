@@ -2,8 +2,8 @@
  * includes this: REAL is the type, BYTES the length of a vector, OF(name) the variant of a
  * function, and PRODUCT the struct of the operands. */
 
-/* A vector may be at any address of an element.  It must not be longer than those of the target:
- * gcc would keep its parts in memory. */
+/* A vector may be at any address of an element.  It must not be longer than a vector register of
+ * the target: gcc would keep it in memory. */
 typedef REAL OF(vec) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
 #define LANES ((int)(BYTES / sizeof(REAL)))
 #define AT(p) (*(OF(vec) *)(p))

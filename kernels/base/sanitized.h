@@ -1,5 +1,5 @@
-/* SANITIZED is 1 in a build with AddressSanitizer, which maps terabytes and which valgrind cannot
- * run; else 0.  gcc shows it by a macro, clang by a feature. */
+/* SANITIZED is 1 in a build with AddressSanitizer, otherwise 0.  Such a build maps terabytes of
+ * addresses, and valgrind cannot run it.  gcc announces it by a macro, clang by a feature. */
 #ifndef TS_BASE_SANITIZED_H
 #define TS_BASE_SANITIZED_H
 

@@ -20,12 +20,12 @@
 
 #define GRACE_MS 200
 #define FOLDER "tilescope-run-"
-#define ABANDONED_S 60                    /* a new folder may not have its lock yet */
+#define ABANDONED_S 60                    /* a younger folder may not have its lock yet */
 #define KEPT 3                            /* the descriptor that a program inherits */
 
 extern char **environ;
 
-/* Locks a folder of this user that nothing was written to since `before` (0: whatever its age).
+/* Locks a folder of this user that was last changed before the time `before` (0: at any time).
  * Returns the descriptor that holds the lock, or -1. */
 static int lock_folder(const char *path, time_t before)
 {
@@ -39,7 +39,7 @@ static int lock_folder(const char *path, time_t before)
     return -1;
 }
 
-/* Removes the folders of this user whose process was killed. */
+/* Removes the folders that killed processes of this user left. */
 static void remove_abandoned(const char *base)
 {
     DIR *d = opendir(base);
@@ -85,8 +85,8 @@ void spawn_close(struct spawned *s)
     cleanup_forget(s->slot);
 }
 
-/* Returns this process's environment with another TMPDIR; "": with its own.  The caller frees the
- * array. */
+/* Returns this process's environment with `variable`, a TMPDIR=..., instead of its own TMPDIR ("":
+ * without a change).  The caller frees the array. */
 static char **environment(char *variable)
 {
     int n = 0, kept = 0;
@@ -101,8 +101,8 @@ static char **environment(char *variable)
     return env;
 }
 
-/* Starts a program with this TMPDIR. keep: not a standard descriptor, which would be replaced
- * before it is passed on. Returns 0 or an errno. */
+/* Starts a program whose TMPDIR is folder.  keep is not below 3, because the first three
+ * descriptors are replaced before it is passed on.  Returns 0 or an errno. */
 static int spawn(const char *const *argv, int input, int output, int keep, const char *folder,
                  pid_t *pid)
 {
@@ -141,7 +141,7 @@ static int spawn(const char *const *argv, int input, int output, int keep, const
 bool spawn_group(const char *const *argv, int input, int output, int keep, struct spawned *s,
                  struct err *e)
 {
-    bool moves = keep >= 0 && keep < KEPT;   /* a standard descriptor of this process is closed */
+    bool moves = keep >= 0 && keep < KEPT;   /* if a standard descriptor was closed */
     int kept = moves ? fcntl(keep, F_DUPFD_CLOEXEC, KEPT) : keep;
     int why = moves && kept < 0 ? errno : 0;
     make_folder(s);

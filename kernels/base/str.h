@@ -20,13 +20,13 @@ void str_printf(struct str *s, const char *fmt, ...) __attribute__((format(print
 void str_vprintf(struct str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 const char *str_text(const struct str *s);  /* "" when empty; valid until the string changes */
 
-/* Print numbers for people: str_count "11 203 112"; str_quantity the same, or a rate with four
- * significant digits; str_ms "0.310 ms", "31.20 us", "1.235 s". */
+/* Append numbers for people: str_count "11 203 112"; str_quantity the same, but a small fraction
+ * with four significant digits; str_ms "0.310 ms", "31.20 us", "1.235 s". */
 void str_count(struct str *s, int64_t n);
 void str_quantity(struct str *s, double v);
 void str_ms(struct str *s, double ms);
 /* Appends every line of text, broken at a blank where it is wider than width; the rest of the line
- * starts at column hang.  A longer word is broken behind a '|', or stays whole; colours
+ * starts at column hang.  A word that is too wide is broken behind a '|', or stays whole.  Colours
  * (ESC [ ... m) have no width. */
 void str_wrap(struct str *s, const char *text, int width, int hang);
 
@@ -34,16 +34,16 @@ void str_wrap(struct str *s, const char *text, int width, int hang);
 bool streq(const char *a, const char *b);
 bool strcaseeq(const char *a, const char *b);
 bool str_starts(const char *s, const char *prefix);
-/* Whether s begins with `words`, where the last word of them must be a whole word of s.  False if
- * `words` is empty. */
+/* Whether s begins with `words`, followed by a blank or the end of s.  False if `words` is
+ * empty. */
 bool str_begins(const char *s, const char *words);
 bool str_ends(const char *s, const char *suffix);
-/* Whether c can stand in the name of a loop or tensor: letters, digits, _ and the dot of O.1. */
+/* Whether c can stand in the name of a loop or tensor: a letter, a digit, _, or a dot ("O.1"). */
 bool str_name_char(char c);
-/* Returns where the text has that name, as a whole word, and in *n its length there. tail: the
- * characters that may be behind the letters of the name. NULL: nowhere. */
+/* Returns the place of `name` in text as a whole word, or NULL.  Characters of `tail` that follow
+ * the name belong to the word; *n is the length of the word. */
 const char *str_find_name(const char *text, const char *name, const char *tail, size_t *n);
-/* Whether the n lines a are the m lines b. */
+/* Whether the n lines of a equal the m lines of b. */
 bool str_same_lines(const char *const *a, int n, const char *const *b, int m);
 
 /* Returns the edit distance (insert, delete, replace, swap), for "did you mean" hints. */
@@ -70,6 +70,6 @@ size_t utf8_char(const char *s, size_t n, bool *shown);
 /* Appends text for a terminal: characters that must not reach a terminal become '?', except those
  * in keep. */
 void str_add_shown(struct str *out, const char *text, size_t n, const char *keep);
-/* Returns how many of the first max bytes of a valid s are whole characters, for cutting s. */
+/* Returns the length at which to cut a valid s: at most max bytes, all of them whole characters. */
 size_t utf8_fit(const char *s, size_t max);
 #endif

@@ -82,8 +82,8 @@ static bool open_pipe(int fd[2])
     return false;
 }
 
-/* Reads the available output without blocking, at most two pipes full, so that a flood of output
- * does not delay the time limit.  Drops output beyond the cap, so that the program never blocks.
+/* Reads the available output without blocking, at most 2 MiB, so that a flood of output does not
+ * delay the time limit.  Drops output beyond MAX_OUTPUT_BYTES, so that the program never blocks.
  * Returns false at the end of the output. */
 static bool take_output(int fd, struct subprocess_result *res)
 {

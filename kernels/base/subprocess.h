@@ -8,8 +8,8 @@
 #include "kernels/base/str.h"
 
 /* A flag that another thread or a signal handler raises.  Every long-running function takes one;
- * NULL: it cannot be cancelled.  whole: the cancel of the whole of which this one ends a part, so
- * that it ends the part as well; or NULL. */
+ * NULL: it cannot be cancelled.  whole: if this flag ends a part of a larger task, the flag of that
+ * task, which ends the part as well; or NULL. */
 struct cancel { atomic_int raised; const struct cancel *whole; };
 static inline bool cancelled(const struct cancel *c)
 {
@@ -48,10 +48,10 @@ static inline bool subprocess_failed(const struct subprocess_result *r)
 {
     return r->timed_out || r->exit_code != 0;
 }
-/* Leaves out half a line at the end of an output that was cut. */
+/* Removes the incomplete last line of an output that was cut. */
 void subprocess_drop_half_line(struct subprocess_result *r);
-/* Says how it failed: ERR_ENV with the time limit that it had, its signal, or the first line of its
- * output (its exit code if there is none).  Returns false. */
+/* Sets ERR_ENV for a program that failed, with its time limit, its signal, or the first line of its
+ * output (without output, its exit code).  Returns false. */
 bool subprocess_refuse(const char *name, const struct subprocess_result *r, double limit_s,
                        struct err *e);
 

@@ -14,8 +14,8 @@ struct site_address {
     int buffer;
     const struct expr *offset;
     struct expr_linear sum;
-    bool cached;                          /* whether base is the sum of the terms not in mask */
-    uint64_t mask;
+    bool cached;                          /* whether mask and base are set */
+    uint64_t mask;                        /* base is the sum of the terms that are not in mask */
     const struct expr *base;
     struct site_address *next;
 };
@@ -25,8 +25,8 @@ struct env {
     struct exprs *pool;
     bool *known;                          /* per variable (expr.var): whether its value is known */
     int64_t *value;
-    VEC(const struct expr *) vars;        /* known variables, in order of binding */
-    VEC(const struct expr *) with;
+    VEC(const struct expr *) vars;        /* known and renamed variables, in order of binding */
+    VEC(const struct expr *) with;        /* what replaces each of them */
     const struct expr *lane_var, *lane_with;
     int64_t lane_first;
     int lanes;

@@ -24,7 +24,7 @@ static void put_memory(struct str *out, const struct target *t, const struct ele
                     "        mine[i] = (vec){0};\n}\n\n", (long long)vectors);
 }
 
-/* Returns how many vectors fill whole iterations of the loop; at least one iteration. */
+/* Returns the number of vectors in `bytes`, cut to whole iterations, at least one. */
 static int64_t whole_vectors(int vector_bytes, int64_t bytes)
 {
     int64_t turn = (int64_t)UNROLL * vector_bytes;

@@ -3,8 +3,7 @@
  *
  * A vector loop of extent E is cut into chunks of at most the machine's lanes, powers of two,
  * widest first (24 = 16 + 8).  A statement whose condition or destination depends on the lane is
- * cut further, in halves, until neither depends on it; one lane is plain scalar code.  So every
- * statement is right, and fast where it can be. */
+ * cut further, in halves, until neither depends on it; one lane is plain scalar code. */
 #include "kernels/gen/build_impl.h"
 
 static void build_kids(struct unit_build *b, const struct tree *t, struct block *out);
@@ -49,8 +48,7 @@ static void add_range(struct str *out, const struct tree *t)
                    (long long)t->end->value - 1);
 }
 
-/* Adds the note "unrolled m.1(8) n.1.0(2), lanes n.1.1(16)": the loops that are unrolled below t.
- */
+/* Adds the note "unrolled m.1(8) n.1.0(2), lanes n.1.1(16)" of the loops that begin at t. */
 static void add_note(struct unit_build *b, const struct tree *t, struct block *out)
 {
     struct str unrolled = { 0 }, lanes = { 0 };
@@ -75,7 +73,7 @@ static void add_note(struct unit_build *b, const struct tree *t, struct block *o
     str_free(&lanes);
 }
 
-/* Adds the note "W.0 = 27": the one iteration of a loop that was cut. */
+/* Adds the note "W.0 = 27" for a piece of a cut loop that has only one iteration. */
 static void add_piece_note(struct unit_build *b, const struct tree *t, int64_t begin, int64_t end,
                            struct block *out)
 {
@@ -113,7 +111,7 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
         block_add(b->u, out, c);
 }
 
-/* Sets the bounds of loop t.  Returns false when they are not constants: t cannot be unrolled. */
+/* Sets the bounds of loop t.  Returns false, so t cannot be unrolled, if they are not constant. */
 static bool constant_bounds(struct unit_build *b, const struct tree *t, int64_t *begin,
                             int64_t *end)
 {

@@ -12,7 +12,7 @@ struct site_key {
     struct site_key *next;
 };
 
-/* One side of a select: cond is 1, or 0 (other). */
+/* One side of a select: the one for cond == 1, or the other one (cond == 0). */
 struct select_side { const struct expr *cond; bool other; };
 
 struct unit_build {
@@ -22,21 +22,22 @@ struct unit_build {
     bool failed;
     int n_statements;                     /* statements of the outermost open unrolled loop */
     VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
-    VEC(struct code *) picks;             /* indices that the statement needs, in order */
-    VEC(struct code *) had;  /* indices that earlier statements of block had_in computed */
+    VEC(struct code *) picks;             /* PICKs that the statement needs before it, in order */
+    VEC(struct code *) had;  /* PICKs of earlier statements in block had_in */
     const struct block *had_in;
-    int n_picks;
+    int n_picks;                          /* number of PICKs so far, for their names */
     VEC(struct select_side) sides;        /* the selects around the term that is being built */
     struct site_key *sites[N_SITES];
     const struct tree *statement;         /* the store that is being built */
-    const struct expr *lane;              /* the index thread.x that is open, or NULL */
+    const struct expr *lane;              /* variable of the loop bound to thread.x, or NULL */
 };
 
 /* build_store.c */
 /* Returns the site of an access; adds it to the unit when it is new. */
 int build_site(struct unit_build *b, int buffer, int rank, const struct expr *const *idx,
                bool is_store);
-/* Builds the store t, cut into halves until one statement can do each.  Registers are cut into
- * single lanes, because half a register has no name. */
+/* Builds the store t.  If one statement cannot do all lanes, cuts them into halves until each half
+ * is one statement.  Stores that read or write local buffers are cut into single lanes, because
+ * half a register has no name. */
 void build_store(struct unit_build *b, const struct tree *t, struct block *out);
 #endif

@@ -16,8 +16,8 @@ static void pass_operand(void *ctx, const struct val *load)
     s->n += !s->found && s->all[load->source].tensor == s->all[s->buffer].tensor;
 }
 
-/* Returns how many loads of the same tensor are before this one in the statement; 0 for the
- * element that the statement updates. */
+/* Returns how many loads of the same tensor the statement has before the load of buffer[idx]; 0 for
+ * the element that the statement updates. */
 static int operand_of(const struct unit_build *b, int buffer, const struct expr *const *idx)
 {
     struct operand_search s = { b->u->func->buffer, buffer, 0, idx, false };
@@ -76,9 +76,9 @@ static void leave_lane(struct unit_build *b, const struct env_lane *saved)
     env_set_lanes(b->env, saved->var, saved->first, saved->lanes);
 }
 
-/* Builds a shuffle when all lanes lie in one aligned vector of the buffer, as the inputs of 16
- * outputs in groups of four do. An aligned vector cannot reach beyond the buffer, since base and
- * size are multiples of the lanes. Returns NULL when the lanes lie in several vectors. */
+/* Builds a shuffle if all lanes lie in one aligned vector of the buffer, as for example the inputs
+ * of a convolution in small groups. An aligned vector cannot reach beyond the buffer, because base
+ * and size are multiples of the lanes. Returns NULL if the lanes lie in several vectors. */
 static struct code_term *build_shuffle(struct unit_build *b, const struct code_term *gather)
 {
     const struct place *first = &gather->part[0]->at;
@@ -105,8 +105,8 @@ static struct code_term *build_shuffle(struct unit_build *b, const struct code_t
     return t;
 }
 
-/* Builds a load under a vector variable: one float for all lanes, consecutive floats, or lanes
- * loaded one by one. */
+/* Builds a load for all lanes: of one element for every lane, of consecutive elements, or of the
+ * lanes one by one. */
 static struct code_term *build_load(struct unit_build *b, const struct val *v)
 {
     struct place at;
@@ -155,8 +155,8 @@ static bool reads_var(const struct val *v, const struct expr *var)
            (v->b && reads_var(v->b, var));
 }
 
-/* Returns the variable that already holds an index, or NULL. The index must come from a buffer that
- * no statement here writes. */
+/* Returns the variable that already holds the index of a pick, or NULL. The index must come from a
+ * buffer that the function never writes. */
 static const struct expr *had_index(const struct unit_build *b, const struct code_term *index,
                                     int64_t hi)
 {
@@ -170,9 +170,9 @@ static const struct expr *had_index(const struct unit_build *b, const struct cod
     return NULL;
 }
 
-/* Builds a pick: a statement that sets a new index variable before the statement being built, and
- * the value that uses it.  Inside of a select, the index is read only where its side is chosen.
- * Returns NULL when the index depends on the lane. */
+/* Builds a pick: a PICK that sets a new index variable before the statement being built, and the
+ * value that uses the variable.  For a pick in one side of a select, the PICK reads the index only
+ * where that side is chosen. Returns NULL when the index depends on the lane. */
 static struct code_term *build_pick(struct unit_build *b, const struct val *v)
 {
     struct unit *u = b->u;
@@ -254,7 +254,7 @@ static struct code_term *build_term(struct unit_build *b, const struct val *v)
     return t;
 }
 
-/* Appends c under cond. Adjacent statements with the same condition share a block. */
+/* Appends c under cond. Adjacent statements with the same condition share an IF. */
 static void add_guarded(struct unit_build *b, struct block *out, const struct expr *cond,
                         struct code *c)
 {
@@ -315,9 +315,9 @@ static void scatter(struct unit_build *b, struct block *out, const struct expr *
     }
 }
 
-/* Builds c, of which all lanes update one place: the lanes of the value are combined first.  The
- * statement before it in `out` that updates the same place takes the lanes of c as well, so that
- * a row is combined once:
+/* Builds c, whose lanes all update one place: the lanes of the value are combined first.  If the
+ * statement before it in `out` updates the same place, c is merged into that statement, so that the
+ * lanes are combined only once:
  *
  *     S += a;  S += b   ==>   S += sum_lanes(a + b) */
 static void build_fold(struct unit_build *b, struct block *out, const struct expr *cond,

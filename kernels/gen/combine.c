@@ -21,7 +21,7 @@ struct spot {
     bool starts_set;                      /* whether the first use overwrites the place */
     int site_load, site_store;
     int reg;                              /* register that replaces it; -1: none */
-    bool keep_store;  /* keep the only store of the place; reg is the stored register */
+    bool keep_store;  /* whether its only store stays, which stores register reg */
     struct spot *next, *next_first, *next_last;
 };
 
@@ -91,8 +91,8 @@ static bool alone(const struct combiner *c, const struct spot *s)
     return true;
 }
 
-/* Returns the register that the only store of s stores; -1 if the last use of s needs another
- * value. */
+/* Returns the register that the only store of s stores.  Returns -1 if there are other stores, or
+ * if the register changes before the last use of s. */
 static int stored_register(const struct combiner *c, const struct spot *s)
 {
     const struct code *set = c->line->item[s->first];

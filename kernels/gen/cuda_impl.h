@@ -3,28 +3,30 @@
 #define TS_GEN_CUDA_IMPL_H
 #include "kernels/gen/emit.h"
 
-/* A kernel: the items [from, to) of the unit's body.  extent: of blocks x y z and threads x y z. */
+/* A kernel: the items [from, to) of the unit's body.  extent: the numbers of blocks in x y z, then
+ * of threads in x y z. */
 struct cuda_kernel {
     int from, to;
     int64_t extent[6];
     const char *name;
     bool *touched;                        /* per parameter: whether the kernel uses it */
-    int64_t shared_bytes, stack_bytes;    /* its shared arrays; at most, its local ones */
+    int64_t shared_bytes, stack_bytes;    /* of its shared arrays; of a thread's arrays, at most */
     bool dynamic;                         /* whether the launch asks for the shared memory */
     bool together;                        /* whether its threads share tiles or tensor blocks */
 };
 
-/* An array that the threads of a block share, for one or several tiles; largest: of these. */
+/* An array that the threads of a block share.  It holds one or several tiles, one at a time;
+ * largest: the largest of these. */
 struct shared_array { const char *name; const struct buffer *largest; };
 
 struct cuda_text {
     struct unit *u;
     struct str kernels, helpers;
     VEC(struct cuda_kernel) list;
-    VEC(struct shared_array) shared;      /* of all kernels; their numbers in the twin */
+    VEC(struct shared_array) shared;      /* of all kernels; the twin uses their indices */
 };
 
-/* Prints the kernels.  twin: accesses of shared arrays call the functions that watch them. */
+/* Prints the kernels.  twin: for the host twin, where functions watch accesses to shared arrays. */
 void cuda_open(struct cuda_text *t, struct emit *m, struct unit *u, bool twin);
 void cuda_close(struct cuda_text *t, struct emit *m);
 #endif

@@ -48,8 +48,8 @@ static void note_load(void *ctx, const struct access *a)
 
 static bool drop(struct dead *d, struct block *b);
 
-/* Drops dead stores of a scope.  Copies of a scope (in an unrolled loop) are separate buffers; the
- * reads of each are counted separately. */
+/* Drops dead stores of a scope.  The copies of a scope in an unrolled loop have one buffer number
+ * but are separate arrays; the reads of each are counted separately. */
 static bool drop_in_scope(struct dead *d, struct code *c)
 {
     bool read = d->buffer_read[c->buffer];

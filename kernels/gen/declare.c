@@ -2,7 +2,9 @@
  * contains every other use; else at the top of the scope that contains them. */
 #include "kernels/gen/gen_impl.h"
 
-/* Where a register is used. block: the innermost one that holds every use. */
+/* Where a register is used. first: the statement that uses it first; block: the block of this
+ * statement. defines: whether the statement sets the register, and the block holds every other
+ * use. */
 struct home { const struct block *block; const struct code *first; bool defines; };
 
 struct declare { struct unit *u; struct home *home; VEC(const struct block *) path; };

@@ -1,4 +1,4 @@
-/* Prints the text around statements, for both printers: names, lines, loops, helpers. */
+/* Prints the text around statements, for all printers: names, lines, loops, helpers. */
 #include "kernels/gen/emit.h"
 
 #include <stdio.h>
@@ -155,7 +155,7 @@ static void helper_shuffle(struct str *out, int number, const struct code_term *
     str_add(out, ");\n}\n");
 }
 
-/* Emits a function that combines all lanes to one, halves of them at a time. */
+/* Emits a function that combines all lanes to one, in steps that combine two halves. */
 static void helper_fold(struct str *out, const struct elem_type *type, bool sum, int lanes)
 {
     str_printf(out, "static inline %s %s_lanes%d(v%d x)\n{\n", type->c, sum ? "sum" : "max", lanes,
@@ -226,12 +226,12 @@ static const char again_helper[] =
     "/* Returns p, but the compiler does not know that: it loads again instead of spilling. */\n"
     "static inline const %s *%sagain(const %s *p)\n"
     "{\n    __asm__ volatile(\"\" : \"+r\"(p) : : \"memory\");\n    return p;\n}\n";
-static const char prefetch_helper[] =          /* the text, for a type and its size */
+static const char prefetch_helper[] =          /* a format for a prefix, a type and its size */
     "/* Asks for the line of p[by], which may lie outside of the array: a hint never faults. */\n"
     "static inline void %sprefetch(const %s *p, long by)\n"
     "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + %d * (__UINTPTR_TYPE__)by));\n"
     "}\n";
-static const char rolled_macro[] =       /* the text, for a reason, a name and gcc's pragma */
+static const char rolled_macro[] =       /* a format for a reason, a name and gcc's pragma */
     "/* %s */\n#if defined __clang__\n#define %s _Pragma(\"clang loop unroll(disable)\")\n"
     "#else\n#define %s%s\n#endif\n";
 
@@ -368,8 +368,8 @@ void emit_comment(struct str *out, const char *text)
     str_add(out, " */\n");
 }
 
-/* Returns the last blank of s[0, room] after an operator or comma, inside the fewest brackets;
- * 0 when there is none. */
+/* Returns the index of the blank in s[0, room] at which to break: after an operator or comma,
+ * inside the fewest brackets, the last of these. Returns 0 if there is none. */
 static size_t find_break(const char *s, size_t n, size_t room)
 {
     size_t best = 0;

@@ -7,20 +7,20 @@
 /* Helpers of tensor blocks (print_tensor.c). */
 struct tensor_needs { bool rows, columns, pair, both, mma; };
 
-/* Per number of lanes: vector types and helper functions that the text uses. */
+/* The vector types and helper functions that the text uses.  Arrays of GEN_MAX_LANES + 1 elements
+ * have an element for each number of lanes; 1: the helper of scalars. */
 struct needs {
     bool floor_div, floor_mod, min_index, max_index, rolled, rolled_pair, pick, swizzle;
-    bool again[2], prefetch[2];           /* [1]: for the narrow type */
-    bool copy[2][GEN_MAX_LANES + 1];      /* for a GPU; [1]: the narrow type */
+    bool again[2], prefetch[2];           /* [0]: for the type of registers; [1]: the narrow type */
+    bool copy[2][GEN_MAX_LANES + 1];      /* for a GPU; [0] and [1] as above */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];
-    /* index: lanes; 1: scalar */
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
     struct tensor_needs tensor;
-    bool copy_async[17];                  /* by bytes */
-    bool store_pair;                      /* for a GPU: two narrow elements */
+    bool copy_async[17];                  /* per number of bytes that a call copies */
+    bool store_pair;                      /* for a GPU: a store of two narrow elements */
     struct {                              /* conversions of the narrow type (narrow.c) */
         bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
         bool stream[GEN_MAX_LANES + 1];
@@ -45,13 +45,13 @@ struct emit {
     int64_t on_stack;  /* total size of the local arrays visible here, in bytes */
     const char **buffer;                  /* per buffer: its C name; NULL: not visible here */
     bool *touched;                        /* per buffer: whether the text uses it */
-    const char **again;  /* names of the pointers' copies (CODE_AGAIN), by the number of the copy */
+    const char **again;  /* names of the copies of pointers (CODE_AGAIN), by number of the copy */
     VEC(struct pointer) pointers;         /* pointers that are visible here */
     const char *prefix;                   /* prefix of the names of index helpers */
     struct str statics;                   /* text of functions that return large local arrays */
     const char **of_thread;               /* per buffer: the name of its function in statics */
     bool *has_memory;                     /* per buffer: whether statics has its function */
-    VEC(const struct code_term *) shuffles;  /* shuffle k, of helper shuffle<k> */
+    VEC(const struct code_term *) shuffles;  /* helper shuffle<k> makes element k */
     int depth;                            /* levels of indentation */
     bool in_parallel;
     bool gpu;  /* the code is for a GPU: bound loops are indices, nothing is prefetched */
@@ -81,8 +81,8 @@ void emit_close(struct emit *m);
 void emit_signature(struct emit *m, const char *name, const char *const *type);
 void emit_line(struct emit *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void emit_indent(struct emit *m);
-/* Prints e + plus as C.  It gets parentheses if it binds looser than min_prec: 0 condition, 4 sum,
- * 5 product, 6 primary. */
+/* Prints e + plus as C, in parentheses if this expression binds looser than min_prec: 0 condition,
+ * 4 sum, 5 product, 6 primary. */
 void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec);
 /* Returns the bounds of a loop as text. If named, a bound that is too long for the loop's line is
  * first assigned to a constant. */
@@ -110,28 +110,29 @@ void emit_leave(struct emit *m, int mark);
 /* The body of the helper that picks an index (val_picked). */
 #define PICK_BODY \
     "{\n    x = x < 0 ? x + hi + 1 : x;\n    return x >= hi ? hi : x > 0 ? (long)x : 0;\n}\n"
-/* Prints "[2][8]", the shape of a buffer; the statements of a block (print_c.c). */
+/* Print the shape of a buffer, "[2][8]", and the statements of a block (print_c.c). */
 void code_print_shape(struct str *out, const struct buffer *b);
 void code_print_block(struct emit *m, const struct block *b);
 /* Appends the typedefs and helper functions that m->needs lists, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);
-/* Loads and stores of buffers of a narrow type (narrow.c): the code computes in the type of its
- * registers, and converts.  narrow_prefix: the prefix of the helpers' names for this buffer;
- * narrow_type_prefix: the same for a type ("bf16_", or "").  narrow_helpers appends the typedef and
- * the helpers that m->needs lists. */
+/* Loads and stores of buffers of a narrow type (narrow.c).  They convert, because the code computes
+ * in the type of its registers.  narrow_prefix returns the prefix of the helpers' names for a
+ * buffer, narrow_type_prefix that for a type ("bf16_", or "").  narrow_helpers appends the typedef
+ * and the helpers that m->needs lists. */
 const char *narrow_prefix(const struct emit *m, int buffer);
 const char *narrow_type_prefix(const struct emit *m, const struct elem_type *type);
 void narrow_helpers(struct emit *m, struct str *out);
-/* Tensor blocks (print_tensor.c): their statements, and the helpers that m->needs lists. */
+/* Tensor blocks (print_tensor.c): print their statements and the helpers that m->needs lists. */
 void code_print_fragment(struct emit *m, const struct code *c);
 void code_print_tensor(struct emit *m, const struct code *c);
 void tensor_helpers(const struct emit *m, struct str *out);
-/* Asynchronous copies, and their waits and commits (print_async.c). */
+/* Print asynchronous copies, barriers, waits and commits, and helpers (print_async.c). */
 void code_print_async(struct emit *m, const struct code *c);
 void code_print_sync(struct emit *m, const struct code *c);
 void async_helpers(const struct emit *m, struct str *out);
-/* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need
- * the integer vectors of the masks if functions_need_masks says so. */
+/* Appends the mathematical functions of vectors with this number of lanes that *n lists
+ * (functions.c).  functions_need_masks returns whether they need the integer vectors of the
+ * masks. */
 void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,
                     int lanes);
 bool functions_need_masks(const struct elem_type *type, const struct needs *n, int lanes);

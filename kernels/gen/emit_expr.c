@@ -222,7 +222,7 @@ static bool for_nvrtc(const struct emit *m)
     return m->gpu && !m->twin;
 }
 
-/* Emits an infinity or a NaN by its bits, as CUDA C without headers has them. */
+/* Emits an infinity or a NaN by its bits, because CUDA C without headers has no name for it. */
 static void emit_bits(struct emit *m, double value)
 {
     float narrow = (float)value;
@@ -308,8 +308,9 @@ static void emit_arithmetic(struct emit *m, const struct code_term *t, int min_p
     close_paren(m, prec < min_prec);
 }
 
-/* Emits __builtin_expf(x), expf(x) in CUDA C, or exp_v16(x), a helper for all lanes (the name exp2
- * would be a function of C), or sum_lanes16(x). */
+/* Emits a call: __builtin_expf(x) of a scalar, which is expf(x) in CUDA C; exp_v16(x), a helper for
+ * vectors (the name exp2 would be a function of C); or sum_lanes16(x), a helper that combines
+ * lanes. */
 static void emit_call_of_value(struct emit *m, const struct code_term *t)
 {
     if (!val_is_function(t->op)) {
@@ -328,8 +329,8 @@ static void emit_call_of_value(struct emit *m, const struct code_term *t)
     str_add_char(m->out, ')');
 }
 
-/* Emits a gather in parentheses, because load, store, max and min may be macros (gen_macro),
- * which would split it. */
+/* Emits a gather in parentheses, because load, store, max and min may be macros (gen_macro), and
+ * its commas would separate their arguments. */
 static void emit_gather(struct emit *m, const struct code_term *t)
 {
     m->needs.type[t->lanes] = true;

@@ -1,17 +1,17 @@
 /* Functions of vectors in C: polynomials without branches, so that every lane costs the same and
  * no lane calls the mathematical library.
  *
- * $ stands for the number of lanes.  Each is within 2 ulp of the function, tanh within 3
- * (test_functions.c measures them all); the oracle grants 4 (reference_error.c).  NaN stays NaN.
+ * $ stands for the number of lanes.  Each result is within 2 ulp of the exact one, tanh within 3
+ * (test_functions.c measures them all); the oracle allows 4 (reference_error.c).  NaN stays NaN.
  *
  *   exp   exp(x) = 2^k exp(r), |r| <= log(2) / 2; log(2) in two parts (Cody and Waite).  Polynomial
  *         of Cephes' expf (Moshier 1989).  2^k in two factors, so that tiny results are rounded
  *         once.
  *   log   log(x) = k log(2) + log(m), m in [sqrt(1/2), sqrt(2)).  Polynomial of Cephes' logf.
  *   tanh  e / (2 - e), e = 1 - exp(-2|x|), without cancellation near 0 (as -expm1).
- *   erf   1 - exp(-t p(t)), t = min(|x|, 4), as exactly.  p, of degree 8, is a weighted
- *         least-squares fit to -log(erfc(t)) / t: erf is then off by 4e-9 of it before rounding.
- *         The code has p - 1, whose constant is more exact. */
+ *   erf   1 - exp(-t p(t)), t = min(|x|, 4), also as -expm1.  p, of degree 8, is a weighted
+ *         least-squares fit to -log(erfc(t)) / t, with which the relative error of erf is 4e-9
+ *         before rounding.  The code has p - 1, whose constant is more exact. */
 #include "kernels/gen/emit.h"
 
 static const char pick_text[] =

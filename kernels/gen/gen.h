@@ -1,5 +1,5 @@
-/* Generates code from lowered programs: plain readable C, and the instrumented kernel that traces
- * its memory accesses.
+/* Generates code from lowered programs: plain readable C, CUDA C, and the instrumented kernel,
+ * which reports the memory accesses of that code.
  *
  * Form (PERF.md): own vector typedefs and no headers; restrict pointers; fully unrolled register
  * tiles as named vector accumulators; every load of a straight-line block once, in a named
@@ -15,20 +15,20 @@ struct gen_opts {
     bool openmp;                          /* whether to emit the pragmas of parallel loops */
     const char *header;                   /* a comment at the top of the file; NULL: none */
     bool marks;                           /* the text has marks for gen_take_marks */
-    struct gen_work *work;                /* what the code executes is added here, or NULL */
+    struct gen_work *work;                /* the work of the code is added to it; or NULL */
 };
 
-/* An estimate, from its code alone, of what one call of a kernel executes.  Vectors have the lanes
- * of the target; a wider value counts as several.  A loop has the mean of its trip counts, and the
- * body of a condition always runs. */
+/* An estimate, from its code alone, of what one call of a kernel executes.  A value that is wider
+ * than a vector of the target counts as several vectors.  A loop counts with the mean of its trip
+ * counts, and the body of a condition as if it always ran. */
 struct gen_work {
-    double vector, scalar;                /* operations; a fused multiply-add is one */
+    double vector, scalar;                /* vector and scalar operations; a multiply-add is one */
     double loads, broadcasts;             /* loads of vectors, and of scalars */
     double stores, scalar_stores;
-    double moves;                         /* single lanes taken or put, and shuffles */
+    double moves;                         /* lanes extracted or inserted, and shuffles */
     double iterations, conditions;
     double spills;                        /* loads and stores of registers that do not fit */
-    double cycles;  /* cycles on a core with two ports each for sums and loads, no misses */
+    double cycles;  /* without misses, on a core with two ports for arithmetic and two for loads */
     /* The straight line that takes most cycles: how many registers are live at once in it, its
      * number of statements, and the most updates of one register in a row. */
     double pressure, body, chain;
@@ -39,11 +39,14 @@ struct gen_work {
     double statements;                    /* number of statements in the text */
 };
 
-/* The loops that the lines of a text belong to. loop: the loops of the C code, outer ones before
- * inner ones; node: the node of the graph; axis: its name in steps; trips: the greatest number of
- * iterations; parent: the enclosing loop, or -1. of[i]: the innermost loop of line i (from 0), or
- * -1. source[i]: in machine code, the line of source that line i is of, or NULL; source NULL: not
- * known. */
+/* A loop of the C code, and the loops to which the lines of a text (C or machine code) belong.
+ *
+ * node: the node of the graph; axis: the name of the loop in steps; trips: the greatest number of
+ * iterations; parent: the enclosing loop, or -1.
+ *
+ * loop: all loops, outer ones before inner ones.  of[i]: the innermost loop of line i of n (counted
+ * from 0), or -1.  source[i]: for machine code, the source line from which line i was compiled, or
+ * NULL.  source is NULL if this is not known. */
 struct code_loop { int node; const char *axis; int64_t trips; int parent; };
 struct code_lines {
     int n_loops; const struct code_loop *loop;
@@ -53,19 +56,19 @@ struct code_lines {
 void gen_take_marks(struct arena *a, struct str *text, struct code_lines *lines);
 
 /* A place in the code that accesses memory. Simulated misses are attributed to sites. text:
- * "Inp[n][h.0][...]".  into, operand: where the access is in the operator, which a schedule does
- * not change: in the statement that computes tensor `into`, after `operand` other loads of the same
- * tensor. */
+ * "Inp[n][h.0][...]".  into, operand: which access of the operator this is, independent of the
+ * schedule.  It is in the statement that computes tensor `into`, after `operand` other loads of the
+ * same tensor. */
 struct site { int buffer; bool is_store; const char *text; int into, operand; };
 
 /* Generates one translation unit, where ELEM is the C type of the elements:
  *     void NAME(const ELEM *restrict Inp, ..., ELEM *restrict Conv);
  *     void ts_entry(ELEM *const *buffers);         calls NAME with the parameters in func order
- * Fails with ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
+ * Fails with ERR_STEP when an unrolled body is too large; *e names the loop to make serial. */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
-/* A launch of a kernel. extent: numbers of blocks x y z, then of threads x y z. argument: the
- * arguments in order, each as the number of a parameter of the func.  shared: bytes of dynamic
- * shared memory, which only a kernel with more than SHARED_BYTES has. */
+/* A launch of a kernel. extent: the numbers of blocks in x y z, then of threads in x y z. argument:
+ * the n arguments in order, each as the number of a parameter of the func.  shared: bytes of
+ * dynamic shared memory; 0 unless the kernel needs more than SHARED_BYTES. */
 struct gen_launch {
     const char *name;
     int64_t extent[6], shared;
@@ -73,13 +76,13 @@ struct gen_launch {
     const int *argument;
 };
 struct gen_launches { int n; const struct gen_launch *launch; };
-/* Generates CUDA C for a target that is a GPU: a kernel for every nest, whose bound loops are the
- * blocks and threads of its launch, and in a comment the launches in order.  The names of the
- * kernels are NAME_0, NAME_1 ...  launches: NULL, or where to store the launches, in the arena of
- * f.
+/* Generates CUDA C for a target that is a GPU: a kernel for every nest, and a comment that lists
+ * the launches in order.  The bound loops of a nest are the blocks and threads of its launch.  The
+ * names of the kernels are NAME_0, NAME_1 ...  The launches are also stored in *launches, in the
+ * arena of f, unless launches is NULL.
  * For such a target gen_c makes the host twin: the same kernels as C, in which every thread of
- * every block runs one after the other, and ts_entry makes the launches.  Fails also with ERR_STEP
- * when values outside of all loops would be shared by several kernels. */
+ * every block runs one after the other, and ts_entry makes the launches.  Also fails with ERR_STEP
+ * when several kernels would share a value that is computed outside of all loops. */
 bool gen_cuda(const struct func *f, const struct gen_opts *o, struct str *out,
               struct gen_launches *launches, struct err *e);
 /* Returns how often gen_c was called, by any thread: for tests and benchmarks. */
@@ -97,9 +100,9 @@ void gen_join(const char *const *source, int n, int first, struct str *out);
  * for them. */
 bool gen_macro(struct str *out, const char *line, const char **next);
 
-/* Whether all of this text from gen_c, or of joined texts, is of programs under `set autovectorize
- * on`.  clang is then called without the flags that forbid it to vectorize (target_binds); for gcc,
- * the text has pragmas. */
+/* Whether every program in this text of gen_c or gen_join is under `set autovectorize on`.  clang
+ * is then called without the flags that forbid it to vectorize (target_binds).  For gcc, the text
+ * has pragmas. */
 bool gen_autovectorizes(const char *source);
 
 /* Whether text from gen_c calls functions of the mathematical library (link with -lm). */
@@ -119,21 +122,22 @@ bool gen_calls_libm(const char *source);
  *
  *     void ts_count(long long *exec);
  *
- * which adds to exec[block] how often each block runs, without running loops that no condition or
- * bound depends on.  The exact number of accesses at each site is therefore known before any
- * access is simulated. */
+ * which adds to exec[block] how often each block runs.  A block is the whole code, or the body of a
+ * loop or condition.  Loops that no condition or bound depends on become factors.  The exact number
+ * of accesses at each site is therefore known before any access is simulated. */
 struct ts_sim {
     const unsigned long long *front;      /* entries 2*line + 2, plus 1 if dirty; 0: empty */
     unsigned long long mask;
     void (*touch)(struct ts_sim *ts, unsigned long long addr, unsigned site, unsigned bytes);
     int (*mark)(struct ts_sim *ts, int mark);
 };
-/* Every run of block makes n accesses at site. streamed: bytes of each, if they are non-temporal
- * stores, which the instrumented kernel does not report; 0: ordinary accesses. */
+/* Every run of `block` makes n accesses at `site`.  streamed: 0 for ordinary accesses. For
+ * non-temporal stores, which the instrumented kernel does not report, it is the size of one in
+ * bytes. */
 struct trace_use { int block, site, n, streamed; };
-/* The loop of one nest whose iterations are sampled and shown over time. It is the outermost loop,
- * or a loop further inside whose iterations are still long enough.  block: the body of the loop.
- * loops: the axes down to it. */
+/* A marked loop: the one loop of a nest whose iterations are sampled and shown over time. It is the
+ * outermost loop, or a loop further inside whose iterations are still long enough.  block: the body
+ * of the loop.  loops: the names of the axes from the outermost loop to this one. */
 #define GEN_MAX_MARKS 64
 struct trace_mark { int block; const char *loops; };
 struct trace_table {
@@ -143,17 +147,18 @@ struct trace_table {
     const int *block_mark;                /* per block: the mark of the loop around it, or -1 */
     const struct trace_mark *mark;
 };
-/* Generates it. line_bytes: size of a cache line, a power of 2. *table is in the arena of f. */
+/* Generates the instrumented kernel. line_bytes: size of a cache line, a power of 2. *table is in
+ * the arena of f. */
 bool gen_trace(const struct func *f, const struct gen_opts *o, int line_bytes, struct str *out,
                struct trace_table *table, struct err *e);
 
 /* Generates a loop of fused multiply-adds on registers, whose speed is the ceiling for every
  * kernel of this type.  Exports ts_entry as gen_c does.  Returns the FLOPs of one call. */
 double gen_peak(const struct target *t, const struct elem_type *type, struct str *out);
-/* Generate loops that only move memory: gen_load loads `bytes` as vectors again and again,
- * gen_copy copies one half of them to the other.  Each thread that calls ts_entry has its own
- * memory.  Return how many bytes a call moves; a copied byte counts twice, as read and as
- * written. */
+/* Generate loops that only move memory.  gen_load loads an array of `bytes` bytes as vectors again
+ * and again; gen_copy copies one half of such an array to the other half.  Each thread that calls
+ * ts_entry has its own array.  Return how many bytes a call moves; a copied byte counts twice, as
+ * read and as written. */
 double gen_load(const struct target *t, const struct elem_type *type, int64_t bytes,
                 struct str *out);
 double gen_copy(const struct target *t, const struct elem_type *type, int64_t bytes,

@@ -2,13 +2,13 @@
  *
  * A lowered tree becomes code by a short list of passes (gen.c). build unrolls loops and turns
  * vector loops into statements on lanes; tidy moves conditions out of loops; promote turns local
- * buffers into named registers; hoist keeps what a loop updates in registers, and combine what a
- * straight line updates; share loads every element of a straight line once; prefetch adds
- * prefetches.
+ * buffers into named registers; hoist keeps in registers what a loop updates, and combine what a
+ * straight line of statements updates; share loads every element of a straight line once; prefetch
+ * adds prefetches.
  *
- * Two printers then read the result: print_c.c writes it as C, and print_trace.c writes the
- * instrumented kernel, which reports the memory accesses of the same statements (prefetches are
- * not among them).  The trace can therefore not differ from the code. */
+ * Printers then read the result: print_c.c writes it as C, print_cuda.c as CUDA C.  print_trace.c
+ * writes the instrumented kernel, which reports the memory accesses of the same statements, without
+ * the prefetches.  The trace can therefore not differ from the code. */
 #ifndef TS_GEN_IMPL_H
 #define TS_GEN_IMPL_H
 #include "kernels/base/vec.h"
@@ -29,7 +29,7 @@
 
 /* The elements [base + rest, base + rest + lanes) of a buffer. base contains the loop variables and
  * is canonical, so that two places with the same base differ by their rests. again: the number of
- * the pointer's copy (CODE_AGAIN); 0: the parameter itself. */
+ * the copy of the pointer (CODE_AGAIN) that is used; 0: the pointer itself. */
 struct place { int buffer; const struct expr *base; int64_t rest; int lanes; int again; };
 
 enum term_kind {
@@ -37,30 +37,30 @@ enum term_kind {
     TERM_SHUFFLE
 };
 
-/* A value.  With lanes == 1 it is a scalar; combined with a vector, a scalar stands for that
- * value in every lane. */
+/* A value.  With lanes == 1 it is a scalar.  A scalar that is combined with a vector stands for a
+ * vector with this scalar in every lane. */
 struct code_term {
     enum term_kind kind;
     int lanes;
     double value;                         /* CONST: the value */
     struct place at; int site;            /* LOAD: the place, and its site */
-    int reg, lane;                        /* REG; lane >= 0: one lane of it */
+    int reg, lane;                        /* REG: the register; lane >= 0: only this lane */
     /* BIN, CALL: the operation.  A call of + or max combines the lanes of its operand to one */
     enum val_kind op;
     const struct expr *cond;              /* SELECT: cond ? a : b */
-    struct code_term *a, *b;                   /* BIN, SELECT: both; CALL, SHUFFLE: a */
-    struct code_term **part;                   /* GATHER: `lanes` scalars */
+    struct code_term *a, *b;              /* operands of BIN and SELECT; CALL, SHUFFLE: only a */
+    struct code_term **part;              /* GATHER: a scalar for each lane */
     const int *pick;                      /* SHUFFLE: lane l is lane pick[l] of a */
 };
 
 /* A named variable of the C text. */
 struct reg {
-    const char *stem, *suffix;  /* "acc" "0_1"; with suffix NULL the printer numbers them */
+    const char *stem, *suffix;  /* "acc" "0_1"; suffix NULL: the printer chooses a number */
     int lanes;
-    const struct code *decl;              /* the statement that declares it; NULL: see scope */
-    struct block *scope;  /* decl NULL: the block that declares it; NULL: not used */
+    const struct code *decl;              /* the statement that declares it, or NULL */
+    struct block *scope;  /* if decl is NULL: the block that declares it; NULL: it is not used */
     const char *name;                     /* C name, chosen by the printer */
-    int tile;                             /* the local buffer of which it is a piece; 0: none */
+    int tile;                             /* the local buffer of which it holds a piece; 0: none */
 };
 
 struct block { struct code **item; int n, cap; };
@@ -70,21 +70,22 @@ enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN,
 
 struct code {
     enum code_kind kind;
-    /* NOTE: one line of comment. FOR, SCOPE: a comment printed at the head, or NULL */
+    /* NOTE: the text of the comment. FOR, SCOPE: a comment printed at the head, or NULL */
     const char *note;
     struct block body;                    /* FOR, IF, SCOPE: the statements inside */
-    /* FOR: var in [begin, end). PICK: var is the index that a value selects (VAL_PICK). A PICK ends
+    /* FOR: var in [begin, end). PICK: var is the index that `value` selects (VAL_PICK). A PICK ends
      * a straight line of code; its variable is visible in the rest of the block. */
     const struct expr *var, *begin, *end;
-    enum loop_ann ann;                    /* SERIAL, PARALLEL or bound */
+    enum loop_ann ann;                    /* FOR: SERIAL, PARALLEL or bound */
     bool reduce;
     const char *axis;
     int node;                             /* FOR: the node that the loop belongs to */
     int n_prefetch;
     const struct prefetch *prefetch;
     const struct expr *cond;              /* IF: the condition */
-    int buffer;  /* SCOPE: the array declared here; -1: promoted to registers */
-    int again;  /* AGAIN: the number of this copy of the buffer's pointer */
+    /* SCOPE: the array declared here; -1: it is promoted to registers. AGAIN: see again */
+    int buffer;
+    int again;  /* AGAIN: copies the pointer to `buffer`; this is the number of the copy */
     /* AHEAD: prefetches the cache line of the element that lies `by` elements after `at` */
     const struct expr *by;
     /* SET: the destination, a register (reg >= 0; lane >= 0: one lane of it) or the place `at` */
@@ -93,13 +94,13 @@ struct code {
     enum store_how how;
     struct code_term *value;              /* SET: the value stored; PICK: a scalar */
     bool async;                           /* SET: an asynchronous copy to a shared tile */
-    /* BARRIER: what it is, and of WAIT, how many groups of copies may be left. */
+    /* BARRIER: its kind; left: how many groups of copies may be under way after SYNC_WAIT */
     enum { SYNC_BARRIER, SYNC_COMMIT, SYNC_WAIT } sync;
     int left;
-    /* FRAGMENT: loads fragment[0] by the places that value gathers.  TENSOR: adds the product of
+    /* FRAGMENT: loads fragment[0] from the places that value gathers.  TENSOR: adds the product of
      * fragment[0] and fragment[1] to the results that value gathers (tensor.c). */
     int fragment[2];
-    /* SET: sites of the destination in memory; site_load is the site that += and max= read */
+    /* SET: sites of a destination in memory; site_load: of the load that += and max= make */
     int site_load, site_store;
 };
 
@@ -118,7 +119,7 @@ struct fragment {
 };
 
 struct unit {
-    struct arena *arena;                  /* lives as long as one gen call */
+    struct arena *arena;                  /* lives until unit_close */
     const struct func *func;
     const struct gen_opts *opts;
     const struct elem_type *type;         /* the type of all registers */
@@ -128,11 +129,10 @@ struct unit {
     VEC(struct reg) regs;
     VEC(struct fragment) fragments;
     VEC(struct site) sites;
-    int n_again;
+    int n_again;                          /* number of copies of pointers (CODE_AGAIN) */
 };
 
-/* Runs the passes on a lowered program. unit_close frees the memory of unit_open, even if that
- * failed. */
+/* Runs the passes on a lowered program. Call unit_close after it, even if it fails. */
 bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e);
 void unit_close(struct unit *u);
 /* The passes, in order.  code_share_threads: for a GPU only. */
@@ -150,15 +150,15 @@ void code_prefetch(struct unit *u);       /* for CPUs only */
 void code_pair_stores(struct unit *u);    /* for a GPU only */
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
-/* Appends the OpenMP line of a parallel loop, which may share its iterations with parallel loops
- * inside (team.c). */
+/* Appends the OpenMP pragma of a parallel loop.  The pragma may also cover the parallel loops
+ * directly inside (team.c). */
 void code_team(const struct code *c, struct str *out);
 /* Adds what the code executes to *out (work.c). */
 void code_count_work(struct unit *u, struct gen_work *out);
 
 /* Whether every kernel of a GPU can be a function of its own (print_cuda.c). */
 bool code_has_kernels(const struct unit *u, struct err *e);
-/* Prints CUDA C.  Stores the launches, in arena a, unless that is NULL. */
+/* Prints CUDA C.  Stores the launches in *launches, in arena a, unless launches is NULL. */
 void code_print_cuda(struct unit *u, struct arena *a, struct str *out,
                      struct gen_launches *launches);
 /* Returns the end of the kernel that begins at item i.  A bound nest is a kernel of its own; all
@@ -167,8 +167,8 @@ int code_kernel_end(const struct block *b, int i);
 /* Raises extent (of blocks x y z, threads x y z) to the extents of the bound loops in a block. */
 void code_find_launch(const struct block *b, int64_t *extent);
 
-/* Adds the code of the tensor block that begins at t.  lane: the variable of the lane; sites: those
- * of the factors in the order of the tree, then that of the result. */
+/* Adds the code of the tensor block that begins at t.  lane: the variable of the lane.  sites: the
+ * sites of the two factors, in the order of the tree, and of the result. */
 struct env;
 struct tensor_sites { int a, b, result; };
 void code_build_tensor(struct unit *u, struct env *env, const struct tree *t,
@@ -193,7 +193,7 @@ static inline bool code_has_value(const struct code *c)
     return c->kind == CODE_SET || c->kind == CODE_PICK || c->kind == CODE_FRAGMENT
         || c->kind == CODE_TENSOR;
 }
-/* Returns the index after the run of statements and notes that starts at item i. */
+/* Returns the index after the straight line (SET and NOTE) that starts at item i. */
 int block_line_end(const struct block *b, int i);
 struct code *code_new(struct unit *u, enum code_kind kind);
 struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct code_term *value);
@@ -207,8 +207,8 @@ const char *code_stem(struct unit *u, const char *buffer_name);
 bool place_same(const struct place *x, const struct place *y);
 /* Whether x and y provably share no element. */
 bool place_apart(const struct place *x, const struct place *y);
-/* Whether every address of p is a multiple of its size, given that the buffer starts at a cache
- * line. */
+/* Whether every address of p is a multiple of the size of p, given that the buffer starts at a
+ * cache line. */
 bool place_aligned(const struct unit *u, const struct place *p);
 int place_bytes(const struct unit *u, const struct place *p);
 /* Whether this statement is a non-temporal store: a whole aligned vector of a buffer that is
@@ -217,16 +217,17 @@ bool code_streams(const struct unit *u, const struct code *c);
 bool expr_uses_any(const struct expr *e, const struct expr *const *vars, int n);
 bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int n);
 
-/* An access of the code in a block or below it. in_select: the access happens only if a select
- * chooses its value. */
+/* A memory access of statement `set`. in_select: the access happens only if a select chooses its
+ * value. */
 struct access {
     struct place *at;
-    struct code_term *load;                    /* NULL: the access is the destination of set */
+    struct code_term *load;               /* NULL: the access is the destination of set */
     struct code *set;
     struct block *block;                  /* the block that contains set */
     bool in_select;
 };
 typedef void access_fn(void *ctx, const struct access *a);
+/* Calls f for every access of the code in b, and in the blocks inside b. */
 void code_each_access(struct block *b, access_fn *f, void *ctx);
 /* Returns one flag per buffer: whether the code in b stores to it. */
 bool *code_stored(struct unit *u, struct block *b);
@@ -261,8 +262,8 @@ const struct expr *env_lane_var(const struct env *v);
 int64_t env_lane_first(const struct env *v);
 /* Replaces known variables in e and simplifies. *by_lane: the result still depends on the lane. */
 const struct expr *env_expr(struct env *v, const struct expr *e, bool *by_lane);
-/* Sets *at to the place of lane 0 (with 1 lane), and *step to the elements from lane to lane.
- * Returns false when the address is not linear in the lane. */
+/* Sets *at to the element that lane 0 accesses (at->lanes = 1), and *step to the number of elements
+ * from one lane to the next. Returns false when the address is not linear in the lane. */
 bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at,
                int64_t *step);
 #endif

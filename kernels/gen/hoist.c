@@ -4,14 +4,15 @@
  *     for (k) C[i] += A[k] * B[k];     ==>       for (k) c0 += A[k] * B[k];
  *                                                C[i] = c0;
  *
- * Compilers do the same behind our back where they can prove it; doing it in the text makes it
- * certain and keeps the trace honest.  A buffer qualifies in a loop when it is stored there
- * and every access to it in the loop is at one of a few places that do not move while the loop
- * runs.  The place must be legal whenever the loop is reached: an initial store before it
- * shows that, or a body that surely runs.
+ * Compilers do the same where they can prove that it is legal.  Doing it in the text makes it
+ * certain, and the trace shows the accesses that the compiled code makes.  A buffer qualifies in a
+ * loop if the loop stores to it, and accesses it only at a few places that stay the same while the
+ * loop runs.  The code around the loop then accesses these places even if the loop runs no
+ * iteration.  This is legal if a store before the loop initialises the place, or if the body surely
+ * runs.
  *
- * Innermost loops also read once, before the loop, what they would read again in every
- * iteration. */
+ * Loads of an innermost loop that read the same place in every iteration also move before the
+ * loop. */
 #include "kernels/gen/gen_impl.h"
 
 #define MAX_KEPT 32                       /* most places kept in registers, per loop */
@@ -121,7 +122,7 @@ static void note_read(void *ctx, const struct access *a)
         r->found = true;
 }
 
-/* Whether the place of k is read by the statements between `from` and the loop. */
+/* Whether the statements between `from` and the loop read the place of k. */
 static bool read_between(struct block *before, const struct code *from, const struct kept *k)
 {
     struct reads r = { &k->at, false };
@@ -133,7 +134,8 @@ static bool read_between(struct block *before, const struct code *from, const st
     return r.found;
 }
 
-/* Rewrites the loop to use registers, and appends the loads, the loop and the stores to `out`. */
+/* Rewrites the loop to use registers. Appends the loads before the loop to `out`, and the stores
+ * after it to `after`. */
 static void keep_in_registers(struct hoist *h, struct code *loop, struct block *out,
                               struct block *after)
 {

@@ -13,8 +13,8 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Returns the place after the parenthesis that closes the one at p; NULL when it is not on this
- * line. */
+/* Returns the place after the parenthesis that closes the one at p, or NULL if the line ends
+ * before. */
 static const char *skip_group(const char *p, const char *end)
 {
     int depth = 0;
@@ -71,7 +71,7 @@ static words functions_of(const char *source)
     return out;
 }
 
-/* Prints a source with _NUMBER behind the name of every function that it defines. */
+/* Prints a source with _NUMBER appended to the name of every function that the source defines. */
 static void print_numbered(const char *source, int number, struct str *out)
 {
     words own = functions_of(source);

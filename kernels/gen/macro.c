@@ -4,8 +4,8 @@
 
 #include "kernels/gen/gen.h"
 
-/* Whether calls of a helper are nested three deep or more after `text`.  A macro that repeats its
- * arguments would be expanded to a text of exponential length. */
+/* Whether `text` has calls of a helper that are nested three deep or more.  The macro repeats its
+ * arguments, so the length of their expansion is exponential in the depth. */
 static bool nests(const char *text, const char *name, int lanes)
 {
     char calls[48], call[16];

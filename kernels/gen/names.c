@@ -1,8 +1,8 @@
 /* Names of the C text: unique among all that are visible at a place.  A claim lasts until
  * names_reset to a mark taken before it, so neighbouring blocks can use the same short names.
  *
- * The search for a free name ends. Only finitely many names are taken, besides the family shuffle0,
- * shuffle1, ..., and no name with a number behind an underscore is in that family. */
+ * The search for a free name always ends: it tries at most one name of the family shuffle0,
+ * shuffle1, ..., which are all taken, and finitely many other names are taken. */
 #include "kernels/gen/names.h"
 
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 
 #define N_BUCKETS 512
 
-/* A stem of names. All numbers from 2 to next - 1 are taken behind it. */
+/* A stem of names. The names of this stem with the numbers 2 .. next - 1 are all taken. */
 struct number { const char *stem; int next; struct number *chain; };
-/* A claimed name: "acc_12" has the value 12 behind the stem "acc_". of: its stem; NULL for a name
- * without a number. */
+/* A claimed name: "acc_12" has the stem `of`, "acc_", and the number `value`, 12. of is NULL for a
+ * name without a number. bucket: index of its bucket. */
 struct name { const char *text; int bucket, value; struct number *of; struct name *next; };
 struct var_name { const struct expr *var; const char *text; int at; };
 

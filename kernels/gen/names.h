@@ -8,7 +8,7 @@
 
 struct names *names_new(struct arena *a);
 void names_free(struct names *n);
-/* names_reset frees the names that were claimed after names_mark returned this mark. */
+/* names_reset(n, mark) frees the names that were claimed after names_mark returned `mark`. */
 int names_mark(const struct names *n);
 void names_reset(struct names *n, int mark);
 /* Claim the first free name of want, want_2, ... (dots become _), or of stem0, stem1, ... */

@@ -2,9 +2,9 @@
  * even.
  *
  * There are three ways to the same bits: instructions of x86 (F16C), instructions of a GPU (PTX,
- * which needs no header of the toolkit), and integer arithmetic for all other machines, where $ is
- * the number of lanes, h the 16 bits and w the 32 bits.  vcvtneps2bf16 is not used: it takes
- * subnormal numbers for zero. */
+ * which needs no header of the toolkit), and integer arithmetic for all other machines.  In the
+ * texts, $ is the number of lanes; types h$ have lanes of 16 bits and w$ of 32 bits.
+ * vcvtneps2bf16 is not used: it takes subnormal numbers for zero. */
 #include "kernels/gen/emit.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static const char bf16_pack[] =
     "    bits = (even & number) | ((bits | 0x400000) & ~number);\n"
     "    return __builtin_convertvector(bits >> 16, h$);\n}\n";
 
-/* 0x1p112f is 2^(127 - 15), the quotient of the scales of the exponents. */
+/* 0x1p112f is 2^(127 - 15): 127 and 15 are the biases of the exponents of float and f16. */
 static const char f16_get[] =
     "static inline float from_f16(f16 h)\n{\n"
     "    union { unsigned bits; float value; } x = { (unsigned)(h & 0x7fff) << 13 };\n"
@@ -93,8 +93,8 @@ static const char f16_pack[] =
     "    h |= (is_large & 0x7c00) | (is_nan & nan);\n"
     "    return __builtin_convertvector(sign | h, h$);\n}\n";
 
-/* F16C has vectors of 4, 8 and 16 lanes.  Vectors of 4 are half a register, so only memory holds
- * them. */
+/* The instructions convert 4, 8 or 16 lanes.  4 elements of 16 bits fill half a register, so the
+ * narrow operand is in memory. */
 static const char f16_load_x86[] =
     "static inline v$ f16_load$(const f16 *p)\n{\n"
     "    v$ x;\n"
@@ -127,7 +127,7 @@ struct helper { const char *text, *x86, *gpu; };
 static const struct narrow_text {
     const struct elem_type *type;
     struct helper get, put, load, store;
-    const char *pack;                     /* helpers that store and stream need */
+    const char *pack;                     /* a helper that store and stream need */
 } texts[] = {
     { &type_f16, { f16_get, f16_get_x86, f16_get_gpu }, { f16_put, f16_put_x86, f16_put_gpu },
       { f16_load, f16_load_x86, NULL }, { store_text, f16_store_x86, NULL }, f16_pack },
@@ -161,7 +161,7 @@ static void put_text(struct str *out, const char *text, const struct elem_type *
             str_add_char(out, *text);
 }
 
-/* Emits the helper for this number of lanes; first: what its plain text needs before it. */
+/* Emits a helper for this number of lanes. first: text that its plain C needs before it. */
 static void put_helper(struct str *out, const struct narrow_text *x, const struct helper *h,
                        const char *first, int lanes, bool gpu)
 {

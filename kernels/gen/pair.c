@@ -56,7 +56,7 @@ static bool is_single(const struct unit *u, const struct code *c)
     return !loads;
 }
 
-/* Returns the store of the element behind the element of item i, or -1. */
+/* Returns the index of the store with which the store of item i can be paired, or -1. */
 static int find_second(const struct unit *u, const struct block *b, int i, int end)
 {
     const struct code *first = b->item[i];

@@ -9,7 +9,8 @@
 
 #define LEAST_USES 2
 
-/* The accesses of a line that have the same base. least: the one with the least rest. */
+/* The accesses of a line that have the same base. certain: whether some are outside of selects;
+ * least: of these, the one with the least rest. */
 struct pointer_group { struct place least; int uses; bool certain, stored, again; };
 
 struct groups { struct emit *m; VEC(struct pointer_group) list; };

@@ -6,11 +6,11 @@
  *         a13 += inp[12480] * k[i];                    ...
  *
  * Each straight line that loads from the buffer prefetches the same places for a later value of the
- * loop's variable.  Where the innermost loop moves a place by s elements, a cache line serves
- * LINE / s iterations. Then g <= LINE / s places take turns, so that an iteration has one hint:
+ * loop's variable.  Where an iteration of the innermost loop moves a place by s elements, a cache
+ * line serves LINE / s iterations.  Then g <= LINE / s places r0 + d*j, j < g, take turns:
+ * iteration i has one hint, for place j = i % g as it is in iteration i - j.
  *
- *     place r0 + d*j of every iteration, j < g   ==>   place r0 + d*(i % g) as iteration
- *                                                      i - i % g has it:  + (d - s) * (i % g)
+ *     r0 + d*j of all j < g in every iteration   ==>   r0 + (d - s) * (i % g) in iteration i
  *
  * A hint may name any address: the hints of the last iterations lie behind the data. */
 #include "kernels/gen/gen_impl.h"
@@ -68,7 +68,7 @@ static void thin_out(struct ahead *a)
 }
 
 /* Returns how many iterations of the innermost loop read the place at[i] from one cache line. Sets
- * *step to the floats between two iterations. */
+ * *step to the number of elements by which an iteration moves it. */
 static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
 {
     const struct code *c = a->inner;
@@ -104,7 +104,7 @@ static void say(struct ahead *a, struct block *out)
     a->said = true;
 }
 
-/* Prefetches n places, at[i], at[i] + apart, ..., one in each iteration, in rotation. */
+/* Prefetches n places at[i], at[i] + apart, ..., in turns, one in each iteration. */
 static void ask(struct ahead *a, int i, int64_t n, int64_t apart, int64_t step, struct block *out)
 {
     struct exprs *p = a->u->func->pool;

@@ -81,7 +81,7 @@ static bool zeroes(const struct emit *m, const struct code *c)
 }
 
 /* Prints "v16 acc0_0 = {0}, acc0_1 = {0};" for b[i] and for the zeroes of the same type after it.
- * Returns how many there are. */
+ * Returns the number of zeroes printed. */
 static int print_zeroes(struct emit *m, const struct block *b, int i)
 {
     int lanes = m->u->regs.data[b->item[i]->reg].lanes, n = 0;
@@ -213,7 +213,7 @@ static bool accumulates(const struct emit *m, const struct block *b)
     return false;
 }
 
-/* The marks of gen_opts.marks, where a loop begins and where it ends. */
+/* Prints the mark where a loop begins; mark_end prints that where it ends (gen_opts.marks). */
 static void mark_begin(struct emit *m, const struct code *c)
 {
     if (m->u->opts->marks)
@@ -249,9 +249,9 @@ static void print_bound(struct emit *m, const struct code *c, bool alone)
     emit_leave(m, mark);
 }
 
-/* Prints what keeps a loop from being unrolled.  For gcc, "unroll 1" allows one iteration beside
- * the first, so it unrolls a loop of two completely, however large that gets; without the pragma
- * it unrolls, at -O2, no loop whose code would grow. */
+/* Prints a pragma that keeps a loop from being unrolled.  For gcc, "unroll 1" allows one iteration
+ * beside the first, so gcc unrolls a loop of two completely, however large that gets.  Without the
+ * pragma, gcc -O2 unrolls no loop whose code would grow. */
 static void print_rolled(struct emit *m, const struct code *c)
 {
     bool pair = code_trips(c) == 2;
@@ -298,10 +298,10 @@ static void print_if(struct emit *m, const struct code *c)
     emit_leave(m, mark);
 }
 
-/* Declares the function that returns the large array of a thread.  Copies of a loop (for borders)
- * share the array, one after the other.  The compiler must not inline it: no loop may contain the
- * call for thread-local storage, because clang 14 keeps vectors in registers across such a call,
- * which may overwrite them. */
+/* Declares a pointer to the large array of a thread, which a function returns.  Copies of a loop
+ * (for borders) share the array, one after the other.  The compiler must not inline the function:
+ * no loop may contain the call for thread-local storage, because clang 14 keeps vectors in
+ * registers across this call, which may overwrite them. */
 static void print_thread_array(struct emit *m, int buffer)
 {
     const struct buffer *b = &m->u->func->buffer[buffer];
@@ -316,8 +316,9 @@ static void print_thread_array(struct emit *m, int buffer)
                             "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n", c);
 }
 
-/* Declares an array.  A small one is on the stack.  A large one is in static memory of the calling
- * thread, so that kernels are reentrant; threads of a parallel loop inside its scope share it. */
+/* Declares an array.  A small array is on the stack.  A large array is in static memory of the
+ * calling thread, so that kernels are reentrant; the threads of a parallel loop inside its scope
+ * share it. */
 static void print_array(struct emit *m, const struct code *scope)
 {
     const struct buffer *b = &m->u->func->buffer[scope->buffer];
@@ -336,8 +337,8 @@ static void print_array(struct emit *m, const struct code *scope)
     str_add(m->out, " */\n");
 }
 
-/* Prints a scope, with braces unless it is alone in its block.  A shared array stands at the head
- * of the kernel.  note: a comment, or NULL. */
+/* Prints a scope, with braces unless it is alone in its block.  Shared arrays are not declared
+ * here, but at the head of the kernel.  note: a comment, or NULL. */
 static void print_scope(struct emit *m, const struct code *c, bool alone, const char *note)
 {
     int mark = names_mark(m->names);
@@ -469,7 +470,7 @@ static void print_notation(struct str *out, const struct buffer *b)
     str_free(&text);
 }
 
-/* Prints the lines of text, which name the constants stored in a parameter, below its line. */
+/* Prints the lines of `text`, which name the constants that are stored in a parameter. */
 static void print_held(struct str *out, const char *text)
 {
     for (const char *line = text; line && *line; line += *line == '\n') {

@@ -1,8 +1,8 @@
-/* Code as CUDA C (SPEC N).
+/* Prints code as CUDA C (SPEC N).
  *
- * Every nest is a kernel.  Its bound loops are no loops in the text: their variables are indices of
- * the block and the thread, and their extents are the size of the launch.  What is outside of all
- * bound loops runs as a kernel of one thread. */
+ * Every nest with bound loops is a kernel.  Its bound loops are no loops in the text: their
+ * variables are indices of the block and the thread, and their extents are the size of the launch.
+ * The code between two such nests is a kernel of one thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,8 +111,8 @@ static void print_thread_number(struct emit *m, const int64_t *extent, int64_t n
     str_add(m->out, ";\n");
 }
 
-/* Prints the shared arrays of a kernel, each aligned to SHARED_ALIGN bytes. More than a kernel may
- * declare lies in one array whose size the launch gives. */
+/* Prints the shared arrays of a kernel, each aligned to SHARED_ALIGN bytes. If they take more than
+ * a kernel may declare, they lie in one array, whose size the launch sets. */
 static void print_shared(struct cuda_text *t, struct emit *m, struct cuda_kernel *k, int first)
 {
     int64_t at = 0;

@@ -1,5 +1,5 @@
-/* The text of tensor blocks: instructions of PTX, which need no header of the toolkit, and what the
- * host twin does in their place, where the lanes of a warp really exchange what they loaded. */
+/* The text of tensor blocks: instructions of PTX, which need no header of the toolkit. In the host
+ * twin, C functions replace them, and the lanes of a warp really exchange what they loaded. */
 #include "kernels/gen/emit.h"
 
 #include <string.h>
@@ -29,7 +29,8 @@ static const char both_text[] =
     "static inline unsigned fragment_both(@ low, @ high)\n{\n"
     "    return low | (unsigned)high << 16;\n}\n";
 
-/* c0 .. c7: the results in rows lane / 4 and 8 more, columns 2*(lane % 4), 1 more, and 8 more. */
+/* ci is the result in row lane / 4 + 8*(i / 4) and column 2*(lane % 4) + i % 2 + 8*(i / 2 % 2) of
+ * the block. */
 static const char mma_head[] =
     "static inline void mma(const unsigned *a, const unsigned *b, $ *c0, $ *c1,\n"
     "                       $ *c2, $ *c3, $ *c4, $ *c5, $ *c6, $ *c7)\n"
@@ -53,7 +54,7 @@ static const char mma_gpu[] =
     "        : \"+f\"(*c2), \"+f\"(*c3), \"+f\"(*c6), \"+f\"(*c7)\n"
     "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[2]), \"r\"(b[3]));\n}\n";
 
-/* The twin.  A lane gives something to its warp, and goes on when all lanes have done so. */
+/* In the twin, a lane gives data to its warp, and goes on when all lanes have given theirs. */
 static const char give_twin[] =
     "struct ts_given { const void *row; unsigned a[4], b[4]; };\n"
     "/* Gives *mine to the warp.  Returns what its lanes gave, until the call after the next. */\n"
@@ -132,7 +133,7 @@ static void put(struct str *out, const char *text, const struct elem_type *type)
             str_add_char(out, *text);
 }
 
-/* The helpers of f32, which the tensor cores multiply as tf32. */
+/* Appends the helpers of f32, which the tensor cores multiply as tf32. */
 static void tf32_helpers(const struct emit *m, struct str *out)
 {
     const struct tensor_needs *n = &m->needs.tensor;
@@ -171,7 +172,7 @@ void tensor_helpers(const struct emit *m, struct str *out)
     }
 }
 
-/* Prints "unsigned a0[4];" and a call, or the four registers. */
+/* Prints "unsigned a0[4];" and a call that fills it, or "unsigned a0[4] = { ... };". */
 void code_print_fragment(struct emit *m, const struct code *c)
 {
     struct unit *u = m->u;

@@ -1,6 +1,6 @@
-/* Prints code as the instrumented kernel: the same loops and conditions, and for each statement
- * the addresses that it accesses (ts_trace).  The same code, when counting, prints ts_count: a
- * loop whose variable affects no condition and no bound becomes a factor. */
+/* Prints code as the instrumented kernel: the same loops and conditions, and for each statement the
+ * addresses that it accesses (ts_trace).  With `counting`, the same functions print ts_count, where
+ * a loop whose variable affects no condition and no bound becomes a factor. */
 #include "kernels/gen/emit.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@ struct trace {
     struct emit m;
     int line_bytes;
     bool counting;  /* prints ts_count and fills the table; if false, prints ts_trace */
-    int block, n_blocks;  /* the current block; blocks are numbered in the order of the walk */
+    int block, n_blocks;  /* the current block; blocks are numbered in the order of the code */
     const char *times;                    /* counting: the variable with the number of runs */
     bool random;                          /* whether ts_trace draws indices */
     int mark;                             /* number of the enclosing marked loop, or -1 */
@@ -21,8 +21,8 @@ struct trace {
 
 /* --- Accesses --------------------------------------------------------------------------------- */
 
-/* Whether the access certainly lies in one cache line: its first float is at a multiple of its
- * lanes. */
+/* Whether the access certainly lies in one cache line: its address is a multiple of its size, which
+ * is at most that of a line. */
 static bool in_one_line(struct trace *t, const struct place *at)
 {
     if (place_bytes(t->m.u, at) > t->line_bytes)
@@ -58,7 +58,7 @@ static void print_access(struct trace *t, const struct place *at, int site, bool
     str_printf(m->out, "), %d, %d);\n", site, place_bytes(m->u, at));
 }
 
-/* Opens a block and returns its number. When counting, its runs are added after its last access. */
+/* Opens a block. Returns the number of the enclosing block, for close_block. */
 static int open_block(struct trace *t)
 {
     int before = t->block;
@@ -136,7 +136,7 @@ static void print_set(struct trace *t, const struct code *c)
         count_use(t, c->site_store, place_bytes(t->m.u, &c->at));
 }
 
-/* Prints the index of a pick.  The instrumented kernel has no data: indices are pseudo-random. */
+/* Prints the index of a pick: a pseudo-random one, because the instrumented kernel has no data. */
 static void print_pick(struct trace *t, const struct code *c)
 {
     struct emit *m = &t->m;
@@ -247,7 +247,8 @@ static const char types[] =
     "    int (*mark)(struct ts_sim *, int);\n"
     "};\n\n";
 
-/* Prints the filters. at: the access always lies in one line; over: it may cross lines. */
+/* Prints a function that calls ts->touch unless `front` holds the line of the access. over: the
+ * access may cross lines. */
 static void print_filter(struct str *out, const char *name, int shift, bool store, bool over)
 {
     str_printf(out,

@@ -1,6 +1,6 @@
-/* Local buffers become named registers where every access to them is at a place that is known
- * when the code is written.  The accesses must fall into disjoint pieces: a vector of lanes,
- * or a single float; single floats inside a vector piece are lanes of it. */
+/* Local buffers become named registers if every access to them is at a constant place.  The
+ * accesses must fall into disjoint pieces: vectors, or single elements. A single element inside a
+ * vector is a lane of it. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/base/number.h"
 
@@ -24,8 +24,8 @@ static struct piece *piece_around(struct promotion *p, int64_t rest, int lanes)
     return NULL;
 }
 
-/* Collects vectors before single floats, so that a float inside a vector becomes a lane of it and
- * not a piece of its own. */
+/* Collects the vectors before the single elements, so that an element inside a vector becomes a
+ * lane of it and not a piece of its own. */
 struct collect { struct promotion *p; bool vectors; };
 
 static void collect_access(void *ctx, const struct access *a)
@@ -47,8 +47,8 @@ static void collect_access(void *ctx, const struct access *a)
         p->piece[p->n++] = (struct piece){ a->at->rest, a->at->lanes, -1 };
 }
 
-/* Returns "2_1", the indices of a piece in its buffer.  The last index counts pieces; dims of
- * extent 1 are left out. */
+/* Returns the indices of a piece in its buffer as text, for example "2_1".  The last index counts
+ * in steps of `unit` elements; dims of extent 1 are left out. */
 static const char *piece_suffix(struct promotion *p, const struct piece *x, int64_t unit)
 {
     const struct buffer *b = &p->u->func->buffer[p->buffer];

@@ -115,7 +115,7 @@ static void close_loops(struct reference *r, int n)
 }
 
 /* Prints "const long at = ref_pick(..);" for each pick around the value v.  Returns the value
- * inside.  Builders put picks outermost. */
+ * inside the picks, which has none, because builders of operators put picks outermost. */
 static const struct val *print_picks(struct reference *r, const struct val *v)
 {
     for (; v->kind == VAL_PICK; v = v->b) {

@@ -2,11 +2,11 @@
  * gets a name, right before its first use.  A store ends the life of the names it may
  * overwrite.
  *
- * Names live in vector registers, and those are few.  Where a line needs more of them than
- * there are (accumulators of a large tile, and inputs that its taps share), the name whose
- * next use is farthest is given up (Belady 1966) and its load is repeated. Compilers would
- * merge the two loads again, and then spill accumulators to keep the value: 0.78 of the speed.
- * So the second load goes through a copy of the pointer that they cannot see through
+ * Names live in vector registers, which are few.  Where a line needs more registers than there are
+ * (for accumulators of a large tile, and inputs that its taps share), the name whose next use is
+ * farthest is given up (Belady 1966) and its load is repeated. Compilers would merge the two loads
+ * again, and then spill accumulators to keep the value: 0.78 of the speed.  To prevent this, the
+ * second load goes through a copy of the pointer whose origin is hidden from the compiler
  * (CODE_AGAIN). */
 #include "kernels/gen/gen_impl.h"
 
@@ -23,7 +23,7 @@ struct read_value {
     VEC(int) time;
     int n_past;                           /* how many of these reads are done */
     struct loaded *now;                   /* the load that holds it; NULL: in no register */
-    int again;                            /* pointer of its last load; -1: none yet */
+    int again;                            /* pointer copy of its last load; -1: no load yet */
     struct read_value *next;
 };
 
@@ -114,16 +114,16 @@ static void drop(struct share *s, int i)
     s->at_hand.data[i] = vec_pop(&s->at_hand);
 }
 
-/* Whether a load may be repeated through a copy of the pointer. It must not if the code stores
- * through the restrict pointer. */
+/* Whether a load may be repeated through a copy of the pointer. This is illegal if the code stores
+ * through the pointer itself, which is restrict. */
 static bool may_load_again(const struct share *s, const struct read_value *v)
 {
     int b = v->at.buffer;
     return s->u->func->buffer[b].memory == MEMORY_LOCAL || !s->stored[b];
 }
 
-/* Frees the registers of values without further use. If there are still too many, frees those with
- * the farthest next use. */
+/* Frees the registers of values without further use. If there are still too many values, frees the
+ * one with the farthest next use. */
 static void make_room(struct share *s)
 {
     int farthest = -1;
@@ -191,8 +191,8 @@ static void share_read(void *ctx, struct code_term *load, bool in_select)
 /* The first and last use of a register in the order of all statements. */
 struct life { int first, last; };
 
-/* A pass over the statements: how many are done, and the lives of the registers that existed before
- * it. */
+/* A pass over all statements. at: the number of statements passed; life: of the n_regs registers
+ * that existed before this file added more. */
 struct share_walk { struct unit *u; int at, n_regs; struct life *life; };
 
 static void note_name(struct share_walk *w, int reg)
@@ -239,9 +239,10 @@ static void mark_read(const struct code_term *t, char *seen)
         mark_read(t->part[i], seen);
 }
 
-/* Counts the registers that are live throughout the n statements after w->at. These are registers
- * that the statements read or update before they set them, and registers used only before and after
- * the statements, such as the pixels of a tile for which a tap lies in the padding. */
+/* Counts the registers that are live throughout the statements b[from, to), which follow w->at.
+ * These are registers that the statements read or update before they set them, and registers used
+ * only before and after the statements (for example, pixels of a tile for which a tap lies in the
+ * padding). */
 static int count_resident(const struct share_walk *w, const struct block *b, int from, int to)
 {
     struct unit *u = w->u;

@@ -4,7 +4,7 @@
 
 #include "kernels/base/rng.h"
 
-/* Plain C is compiled for any CPU of the architecture, not for the vectors of this machine. */
+/* The flag of plain C, which on x86 is compiled for any CPU and not for this machine's vectors. */
 #if defined __x86_64__
 #define ANY_CPU "-march=x86-64"
 #elif defined __aarch64__
@@ -54,7 +54,7 @@ static bool always(void)
     return true;
 }
 
-/* Targets that are CPUs can have every kind of loop. */
+/* CPUs can have every kind of loop that needs no GPU. */
 #define CPU_LOOPS \
     (1u << LOOP_SERIAL | 1u << LOOP_PARALLEL | 1u << LOOP_VECTORIZE | 1u << LOOP_UNROLL)
 #define CPU_MEMORIES (1u << MEMORY_GLOBAL | 1u << MEMORY_LOCAL)

@@ -15,8 +15,8 @@ struct target {
     const char *isa;                      /* the name of the target: "avx512" */
     int vector_bytes;                     /* 0: no vectors, plain C */
     int registers;                        /* vector registers; without vectors, scalar ones */
-    unsigned annotations;                 /* 1 << enum loop_ann for each kind of loop it can have */
-    unsigned memories;                    /* 1 << enum memory_scope for each kind it can have */
+    unsigned annotations;                 /* the kinds of loops it can have: bits 1 << loop_ann */
+    unsigned memories;                    /* the memories it can have: bits 1 << memory_scope */
     const char *emulated;                 /* target that valgrind runs instead; NULL: this one */
     int chains; long rounds;              /* size of the FMA ceiling's loop (gen_peak) */
     const char *const *gcc, *const *clang;         /* compiler flags, NULL-terminated */
@@ -36,10 +36,11 @@ int target_lanes(const struct target *t, const struct elem_type *type);
 int targets_count(void);
 const struct target *target_get(int i);   /* i: row of target.def */
 const struct target *target_host(void);   /* the first row that this CPU can run */
-const struct target *target_or_host(const struct target *t);       /* t; for NULL target_host() */
-/* Returns target_host() for NULL, and the last target when no target has this name. */
+const struct target *target_or_host(const struct target *t);       /* t; if NULL, target_host() */
+/* Returns the target of this name; for NULL target_host(), for an unknown name the last row. */
 const struct target *target_named(const char *isa);
-/* Finds a target by name.  NULL: ERR_NAME (no such name) or ERR_ENV (this CPU cannot run it). */
+/* Finds a target by name.  Returns NULL with ERR_NAME if there is no such name, or with ERR_ENV if
+ * this CPU cannot run its code. */
 const struct target *target_find(const char *isa, struct err *e);
 const char *const *target_flags(const struct target *t, bool is_clang);
 /* Returns a hash of GEN_VERSION and the flags of all targets, which together with the compiler

@@ -3,11 +3,12 @@
 
 #include <math.h>
 
-/* The threads of a long loop take parts in turns, so that none waits long for another that had less
- * of its core: this made a BERT 5 % faster on two cores of a virtual machine.  A part is one
- * iteration, or as many as have PART_UPDATES element updates: these take a core 6 us or longer;
- * taking a part costs less than 1 us.  A fixed number of parts would not suffice for many threads.
- * A loop with LONG_UPDATES takes 0.2 ms; in shorter loops taking turns costs more than it saves. */
+/* The threads of a long loop take its parts dynamically, so that none waits long for a thread whose
+ * core also did other work. This made a BERT 5 % faster on two cores of a virtual machine.  A part
+ * is one iteration, or enough iterations for PART_UPDATES element updates.  These take a core 6 us
+ * or longer, and taking a part costs less than 1 us.  A fixed number of parts would not suffice for
+ * many threads. A loop with LONG_UPDATES takes 0.2 ms; in shorter loops this costs more than it
+ * saves. */
 #define PART_UPDATES 5e5
 #define LONG_UPDATES (32 * PART_UPDATES)
 #define LEAST_ITERATIONS 16

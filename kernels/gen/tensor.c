@@ -2,11 +2,12 @@
  * the instruction mma.m16n8k16 (m16n8k8 of f32 as tf32) multiplies the parts of all lanes.
  *
  * A 16 x 16 operand is four matrices of 8 x 8, one in each register of a lane.  Lane 4 * i + j has
- * in register r the elements 2 * j and 2 * j + 1 of row i of matrix r.  Of f32 the operand is
- * 16 x 8, a matrix 8 x 4, and the lane has element j of row i.  They come from memory
- *     by ldmatrix, where the 8 elements of a row lie side by side in shared memory: lane 8 * r + i
- *     names row i of matrix r, and the hardware hands the elements out; it also transposes;
- *     or two at once, or one by one, from wherever they are. */
+ * in register r the elements 2 * j and 2 * j + 1 of row i of matrix r.  An operand of f32 is
+ * 16 x 8, its matrices are 8 x 4, and the lane has element j of row i.  A lane gets its elements
+ *     by ldmatrix, if the 8 elements of a row lie side by side in shared memory: lane 8 * r + i
+ *     gives the address of row i of matrix r, and the hardware distributes the elements.  It can
+ *     also transpose the matrices;
+ *     else by loads of two elements at once, or of single elements, from any memory. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/ir/simplify.h"
 #include "kernels/nest/tensor.h"
@@ -14,8 +15,8 @@
 #define MATRIX_SIDE 8
 #define MATRIX_ROW_BYTES 16
 
-/* An operand: idx is the index of its element in row or column `side` of the block and in step
- * `sum` of the sum: 8 * high + low, and steps * high + low. */
+/* An operand of the block. idx: the indices of an element as expressions over the loop variables of
+ * the block. is_a: whether the operand has rows; else it has columns. */
 struct operand {
     struct unit *u;
     struct env *env;
@@ -26,6 +27,8 @@ struct operand {
     const struct expr *lane;
 };
 
+/* The position of an element: row or column 8 * side_high + side_low of the block, and step
+ * steps_of() * sum_high + sum_low of its sum. */
 struct position { const struct expr *side_high, *side_low, *sum_high, *sum_low; };
 
 /* Returns the steps of the sum in one matrix. */
@@ -39,7 +42,7 @@ static const struct expr *number(const struct operand *x, int64_t n)
     return expr_const(x->u->func->pool, n);
 }
 
-/* The number of the lane divided by `by`, modulo `n`. */
+/* Returns lane / by % n. */
 static const struct expr *of_lane(const struct operand *x, int64_t by, int64_t n)
 {
     struct exprs *p = x->u->func->pool;
@@ -71,8 +74,8 @@ static struct place place_of(const struct operand *x, const struct position *at)
     return place;
 }
 
-/* Whether the n elements from `first` on, of which *low counts the position, lie side by side at an
- * address that is a multiple of their size. */
+/* Whether the n elements for *low = first, first + 1, ... lie side by side, at an address that is a
+ * multiple of their size. low: points to a member of *at. */
 static bool side_by_side(const struct operand *x, struct position *at, const struct expr **low,
                          const struct expr *first, int n)
 {
@@ -91,7 +94,7 @@ static bool side_by_side(const struct operand *x, struct position *at, const str
     return together;
 }
 
-/* Sets which of the four matrices `at` is in: lane i / 8 names that matrix, or it is register r. */
+/* Sets the one of the four matrices in which `at` lies: matrix r, or for r < 0 matrix lane / 8. */
 static void in_matrix(const struct operand *x, struct position *at, int r)
 {
     const struct expr *low = r < 0 ? of_lane(x, 8, 2) : number(x, r % 2);
@@ -100,7 +103,7 @@ static void in_matrix(const struct operand *x, struct position *at, int r)
     at->sum_high = x->is_a ? high : low;
 }
 
-/* Tries to load by ldmatrix. */
+/* Loads by ldmatrix.  Returns false if the elements do not lie side by side in shared memory. */
 static bool by_rows(const struct operand *x, struct fragment *out, struct place *place)
 {
     struct position at = { .side_low = of_lane(x, 1, 8) };
@@ -165,8 +168,8 @@ static bool same_loads(const struct code *c, const struct fragment *f, const str
     return same;
 }
 
-/* Returns the number of the fragment with these places that the straight line before has loaded, or
- * adds a statement that loads it. */
+/* Returns the number of the fragment for an operand.  Adds a statement that loads it, unless the
+ * tensor blocks directly before have loaded it already. */
 static int load_fragment(const struct operand *x, int site, struct block *out)
 {
     struct unit *u = x->u;

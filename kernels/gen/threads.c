@@ -13,7 +13,7 @@
 struct block_threads { struct unit *u; const struct tree *loop[3]; };
 
 /* Sets *index to the number of the thread in its block, a variable that the printer of the kernel
- * declares.  Returns how many there are. */
+ * declares.  Returns the number of threads of the block. */
 static int64_t thread_number(const struct block_threads *b, const struct expr **index)
 {
     int64_t n = 1;
@@ -28,7 +28,7 @@ const struct expr *code_thread_var(struct unit *u, int64_t n)
     return expr_var(u->func->pool, "thread", 0, n - 1);
 }
 
-/* A substitution of variables, and a condition for every store. */
+/* Replaces variable `from` by `with`, and adds the condition `inside` (or NULL) to every store. */
 struct replaced { struct unit *u; const struct expr *from, *with, *inside; };
 
 static const struct expr *replaced_expr(const struct replaced *r, const struct expr *e)

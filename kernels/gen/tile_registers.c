@@ -6,8 +6,8 @@
 #define LARGEST (1 << 14)                 /* elements; larger tiles never become registers */
 
 struct tile_walk {
-    int buffer, lanes;                    /* lanes: lanes of the stores to the tile */
-    /* inside: within the scope of the tile; known: every place so far is known */
+    int buffer, lanes;                    /* lanes: 2 if stores to the tile are vectors, else 1 */
+    /* inside: within the scope of the tile; known: no place so far depends on a rolled loop */
     bool inside, known;
     const struct expr *rolled[DEEPEST];   /* variables of loops that remain loops */
     int n_rolled;
@@ -64,7 +64,8 @@ int64_t tile_registers(const struct func *f, int buffer, const struct target *t)
     return b->elems / row * ((row + lanes - 1) / lanes);
 }
 
-/* The tile of the hottest line, if more registers are live there than t has. */
+/* Whether more registers than t has are live in the straight line of code that takes most cycles.
+ * Then *out is the tile that most of them hold. */
 static bool hot_tile_spills(const struct func *f, const struct target *t, struct tile_spill *out)
 {
     struct gen_work work = {0};

@@ -5,18 +5,20 @@
 #include "kernels/base/str.h"
 #include "kernels/gen/target.h"
 
-/* Returns the registers that hold the tile `buffer`, which a SCOPE of f declares, on target t.
- * 0: the loops over the tile are not all unrolled or in lanes, so it stays in memory anyway. */
+/* Returns the number of registers that hold the tile `buffer`, which a SCOPE of f declares, on
+ * target t. Returns 0 if the tile stays in memory anyway, because loops over it are neither
+ * unrolled nor in lanes. */
 int64_t tile_registers(const struct func *f, int buffer, const struct target *t);
-/* A tile for which t has too few registers.  operands: what else is live in its loop, registers for
- * loaded and broadcast values; 0: the tile alone is too large. */
+/* A tile for which t has too few registers.  registers: the number that the tile takes.  operands:
+ * the number that loaded and broadcast values take in the same loop; 0: the tile alone is too
+ * large. */
 struct tile_spill { int tile; int64_t registers, operands; };
-/* Whether the compiler must spill a tile.  A tile that may fit is judged by the generated code. */
+/* Whether the compiler must spill a tile.  If it is not clear, generates the code to find out. */
 bool tile_that_spills(const struct func *f, const struct target *t, struct tile_spill *out);
-/* Returns the name of that tile and adds "spills: takes 32 of 16 vector registers" to *out; NULL:
- * no tile spills. */
+/* Returns the name of a tile that spills, and appends "spills: takes 32 of 16 vector registers" to
+ * *out. Returns NULL if no tile spills. */
 const char *tile_spill_note(const struct func *f, const struct target *t, struct str *out);
-/* Returns the name of a tile that lies in registers in `than`, but not in f; NULL: none does. */
+/* Returns the name of a tile that fits in registers in `than`, but lies in memory in f; or NULL. */
 const char *tile_that_leaves(const struct func *f, const struct func *than,
                              const struct target *t);
 #endif

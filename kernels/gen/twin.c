@@ -1,12 +1,13 @@
 /* The host twin of CUDA kernels: the same text of the kernels, compiled as C for the CPU (SPEC N).
  *
  * blockIdx and threadIdx are variables there, and a launch runs the blocks one after the other.
- * Kernels without shared tiles and tensor blocks run thread after thread.  In the others every
- * thread of a block has a stack of its own, and runs up to the next barrier before the next warp
- * runs.  In a tensor block the lanes of a warp wait for each other and exchange what they loaded.
+ * Kernels without shared tiles and tensor blocks run thread after thread.  In other kernels every
+ * thread of a block has a stack of its own, and the threads of a warp run up to the next barrier
+ * before the next warp runs.  In a tensor block the lanes of a warp wait for each other and
+ * exchange what they loaded.
  *
  * An access to elements of a shared tile first calls ts_read or ts_write, which look for races: a
- * shadow of each element records who wrote and read it since the last barrier (its epoch).
+ * shadow of each element records which threads wrote and read it, and after which barrier (epoch).
  * ts_fault describes the race, and the runner reports it. */
 #include "kernels/gen/cuda_impl.h"
 
@@ -16,8 +17,7 @@ static const char head[] =
     "struct ts_index { int x, y, z; };\n"
     "static struct ts_index blockIdx, threadIdx;\n\n";
 
-/* C text that records who accessed each element.  ts_tile, ts_elems and ts_shadow come before
- * it. */
+/* C text of types and messages.  The declarations of ts_tile and ts_shadow come before it. */
 static const char shadow[] =
     "#define __shared__ static\n#define __align__(n) __attribute__((aligned(n)))\n"
     "#define __syncthreads() ts_meet(__LINE__)\n"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_COMPARED (1 << 16)           /* iterations; more of them are taken for even */
+#define MOST_COMPARED (1 << 16)           /* iterations; later ones are assumed to move evenly */
 
 /* --- From code to nodes ----------------------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ static bool varies(const struct walk *w, const struct expr *e)
     return false;
 }
 
-/* Notes an access of a site inside of a loop. */
+/* Notes an access at a site, directly inside of `loop`. */
 static void note_use(struct walk *w, const struct walk_node *v, int loop)
 {
     struct site_use *use = &w->use[v->site];
@@ -291,7 +291,7 @@ static bool moves_evenly(const struct walk_node *v, const struct expr *var, int6
     return true;
 }
 
-/* Returns the address of an access without that of its buffer. */
+/* Returns the address of an access relative to the start of its buffer. */
 static inline int64_t offset(const struct walk *w, const struct walk_node *v)
 {
     int64_t at = v->rest;
@@ -302,8 +302,8 @@ static inline int64_t offset(const struct walk *w, const struct walk_node *v)
     return at;
 }
 
-/* Returns how far iteration i of a loop is from its first one, in bytes.  Other loops are in their
- * current iterations. */
+/* Returns how many bytes iteration i of a loop moves an access from where the first iteration has
+ * it.  Other loops are in their current iterations. */
 static int64_t way_to(const struct walk *w, const struct walk_node *v, const struct walk_node *loop,
                       int64_t i)
 {
@@ -316,8 +316,8 @@ static int64_t way_to(const struct walk *w, const struct walk_node *v, const str
     return to - first;
 }
 
-/* Adds the next part, whose iterations are `period` ones of the loop: as many of `left` as move by
- * the stride of the first one.  Returns their number. */
+/* Adds the next part of a way.  One of its iterations is `period` iterations of the loop, of which
+ * `left` remain.  The part ends where the stride changes.  Returns its number of iterations. */
 static int64_t add_part(const struct walk *w, const struct walk_node *v,
                         const struct walk_node *loop, int64_t period, int64_t left,
                         struct walk_way *out)

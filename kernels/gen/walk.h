@@ -6,12 +6,12 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/gen/gen.h"
 
-/* A loop of the code. trips: iterations, at most; parent: the loop around it, or -1; mark: its
- * number among the marked loops (gen.h, struct trace_mark), or -1. */
+/* A loop of the code. trips: the largest number of iterations; parent: the loop around it, or -1;
+ * mark: its number among the marked loops (gen.h, struct trace_mark), or -1. */
 struct walk_loop { const char *axis; int node; int64_t trips; int parent, mark; };
 
-/* access, mark: as in struct ts_sim. iteration: called at the head of each iteration that is not
- * skipped; may be NULL. */
+/* access: called for every access. mark: as in struct ts_sim. iteration: called at the head of each
+ * iteration that `mark` does not skip; may be NULL. */
 struct walk_calls {
     void *ctx;
     void (*access)(void *ctx, unsigned long long addr, unsigned site, unsigned bytes);
@@ -27,37 +27,37 @@ const struct site *walk_sites(const struct walk *w, int *n);
 const struct walk_loop *walk_loops(const struct walk *w, int *n);
 int walk_n_marks(const struct walk *w);
 const char *walk_along(const struct walk *w);  /* axes of the first marked loop, or "" */
-/* Returns the innermost loop around the access at a site, or -1.  If there are several loops, as
- * around the pieces of one that a split does not divide, it is that in which the access runs most
- * often. */
+/* Returns the innermost loop around the access at a site, or -1.  A site can be in several loops,
+ * for example in the pieces of a loop that a split does not divide.  The result is then the loop in
+ * which the access runs most often. */
 int walk_site_loop(const struct walk *w, int site);
-/* Stores what one iteration of that loop accesses at the site: the bytes from the first one to the
- * last one, and the cache lines if the first one begins a line. */
+/* Stores how much memory one iteration of that loop accesses at the site: the number of bytes from
+ * the first to the last one, and the number of cache lines if the first byte begins a line. */
 void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *bytes,
                      int64_t *lines);
-/* The way of that access along a loop.  A loop with one part moves the access by `stride` bytes in
- * each of `trips` iterations.  The way 64*(i % 2) + 4096*(i / 2) has two parts, the innermost
- * first: it moves by 64 bytes twice, and by 4096 bytes every two iterations. */
+/* How a loop moves the address of an access.  A way of one part moves it by `stride` bytes in each
+ * of `trips` iterations.  For example, the way 64*(i % 2) + 4096*(i / 2) has two parts, the
+ * innermost first: {64, 2}, and {4096, n}, which moves it by 4096 bytes every two iterations. */
 #define WALK_MOST_PARTS 4
 struct walk_part { int64_t stride, trips; };
 struct walk_way { int n; struct walk_part part[WALK_MOST_PARTS]; };
-/* Returns that way.  It has one part of stride 0 when the loop does not move the access. */
+/* Returns the way of the access at a site along a loop; if it does not move, {0, trips}. */
 struct walk_way walk_way(const struct walk *w, int site, int loop);
-/* After this moment of clock_s, or when c is raised, walks end early; 0, NULL: never. */
+/* Makes walks end early after time `deadline` of clock_s (0: never), or when c is raised. */
 void walk_limit(struct walk *w, double deadline, const struct cancel *c);
 void walk_stop(struct walk *w);                /* ends the walk; for use in a callback */
 bool walk_ended_early(const struct walk *w);   /* whether the last walk ended early */
-/* Counts without walking loops that no condition or bound depends on: the iterations of each marked
- * loop and the accesses inside it, all iterations together.  *all: the accesses of the whole run.
- * False when the walk ended early. */
+/* Counts per marked loop its iterations, and the accesses inside it in all iterations together.
+ * *all: the accesses of the whole run.  Does not walk the iterations of loops that no condition or
+ * bound depends on.  Returns false when the walk ended early. */
 bool walk_count(struct walk *w, double *iterations, double *accesses, double *all);
 /* Makes the accesses of one run. base[b]: the address of buffer b. */
 void walk_run(struct walk *w, const unsigned long long *base, const struct walk_calls *calls);
 
 /* Walks of code for a GPU, whose threads run in warps of 32.
  *
- * A block runs as one: all its warps make an access before any makes the next one.  So barriers
- * hold, and threads of a warp that make the same access in the same iteration make it together.
+ * A block runs as one: all its warps make an access before any makes the next one.  This respects
+ * barriers, and threads of a warp that make the same access in the same iteration make it together.
  * Iterations are counted from the first one of each thread, as the hardware runs them.  A thread
  * that a condition or the end of its loop leaves out does not take part. */
 #define WALK_WARP 32
@@ -68,8 +68,8 @@ const int64_t *walk_launch(const struct walk *w, int kernel);
 /* An access of a warp: bit t of active says whether thread t accesses addr[t]. */
 typedef void walk_warp_fn(void *ctx, int warp, uint32_t active, const unsigned long long *addr,
                           unsigned site, unsigned bytes);
-/* Makes the accesses of one block. In its number, x varies fastest. Does nothing when a callback
- * has ended the walk. */
+/* Makes the accesses of block number `block`; among the numbers of blocks, x varies fastest. Does
+ * nothing when a callback has ended the walk. */
 void walk_block(struct walk *w, int kernel, int64_t block, const unsigned long long *base,
                 walk_warp_fn *access, void *ctx);
 #endif

@@ -9,8 +9,8 @@
 /* STREAM: a non-temporal store, which is counted, but reaches no cache. */
 enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_STREAM, WALK_PICK };
 
-/* A product in an address: coef * variable var, or coef * other if var is -1. varies: its value
- * differs between the threads of a block. */
+/* A product in an address: coef * other. var: the number of the variable if `other` is one, else
+ * -1. varies: the value differs between the threads of a block. */
 struct product { int var; int64_t coef; const struct expr *other; bool varies; };
 
 struct walk_node {
@@ -18,7 +18,7 @@ struct walk_node {
     int loop;                             /* LOOP: its number */
     bool asks;                            /* LOOP: a condition or bound inside depends on it */
     const struct expr *var, *begin, *end; /* LOOP; PICK: var */
-    const struct expr *cond;              /* IF: runs the body where cond is `holds` */
+    const struct expr *cond;              /* IF: the body runs where cond has the value `holds` */
     bool holds;
     enum loop_ann ann;                    /* LOOP */
     bool varies;                          /* LOOP, IF: bounds or condition differ between threads */
@@ -29,15 +29,17 @@ struct walk_node {
     int64_t rest;
     int buffer;
     unsigned site, bytes;
-    struct swizzle swizzle;               /* ACCESS: of an offset in bytes */
+    struct swizzle swizzle;               /* ACCESS: applies to the offset in bytes */
 };
 
-/* A kernel of a GPU: n nodes of the root; extent: of blocks x y z and threads x y z; thread: the
- * number of a thread in its block, by which the threads share the filling of a tile. */
+/* A kernel of a GPU: the nodes root[first, first + n). extent: the numbers of blocks in x y z, then
+ * of threads in x y z. thread: the variable with the number of a thread in its block; it decides
+ * which part of a tile the thread fills. */
 struct walk_kernel { int first, n; int64_t extent[6]; const struct expr *thread; };
 
-/* The accesses at a site directly inside of loop `loop`, the one in which they run most often
- * (`times`). access: the first of them; rest: that of each. */
+/* The accesses at a site directly inside of one loop: of all loops with such accesses, the one in
+ * which they run most often (`times`). access: the first of these accesses; rest: walk_node.rest of
+ * each of them. */
 struct site_use { int loop; double times; const struct walk_node *access; VEC(int64_t) rest; };
 
 struct walk {
@@ -47,7 +49,8 @@ struct walk {
     struct marked marked;
     VEC(struct walk_loop) loops;
     VEC(struct walk_kernel) kernels;
-    VEC(const struct expr *) varying;     /* while nodes are added: variables that vary, in scope */
+    /* while nodes are added: the visible variables that differ between threads */
+    VEC(const struct expr *) varying;
     struct site_use *use;                 /* per site; access NULL: never accessed */
     const struct walk_node *root;
     int n_root;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #define FUNCTION_COST 12.0  /* operations of exp and the like */
-#define MOVE_COST 0.5        /* a lane taken or put; most CPUs of today do two in a cycle */
-#define ACROSS_COST 4.0     /* operations that combine the lanes of a vector */
+#define MOVE_COST 0.5        /* cycles of a move of a lane; most CPUs of today do two in a cycle */
+#define ACROSS_COST 4.0     /* moves that combine the lanes of a vector */
 #define FMA_LATENCY 4.0     /* cycles, as of most CPUs of today */
-#define SPILL_COST 2.0      /* a register that does not fit is stored and loaded */
+#define SPILL_COST 2.0      /* accesses for a register that does not fit: a store and a load */
 
 /* Operations of one execution of a straight line. */
 struct line_work {
@@ -16,11 +16,11 @@ struct line_work {
     double chain;                         /* longest chain of updates of one register */
     int statements;
     double pressure;                      /* vectors that are live at once */
-    bool broadcast;                       /* a product of vectors has a scalar in memory */
+    bool broadcast;                       /* whether is_broadcast holds for a product in it */
 };
 
-/* How a line uses a register: the statements that use it first and last; updates: how often it is
- * accumulated into.  resident: it is live before the line. */
+/* How the line number `line` uses a register. first, last: its first and last statement that use
+ * it; updates: how often it is accumulated into; resident: whether it is live before the line. */
 struct line_reg { int line, first, last, updates; bool resident; };
 
 struct worker {
@@ -66,8 +66,9 @@ static bool is_product(const struct code_term *t)
     return t->kind == TERM_BIN && t->op == VAL_MUL;
 }
 
-/* Whether a product of vectors has a scalar in memory.  It takes one more register while it is
- * computed, except on AVX-512, whose instructions broadcast a scalar that they read. */
+/* Whether t is a product of vectors that takes one more register while it is computed, for a scalar
+ * that is loaded and broadcast.  With AVX-512 none does, because its instructions broadcast a
+ * scalar that they read. */
 static bool is_broadcast(const struct worker *w, const struct code_term *t)
 {
     return is_product(t) && t->lanes > 1 && w->u->opts->target->vector_bytes < 64 &&
@@ -97,7 +98,7 @@ static bool same_scalar(const struct code_term *x, const struct code_term *y)
 
 static void count_term(struct worker *w, const struct code_term *t, struct line_work *l);
 
-/* A scalar that several lanes have in common is broadcast and blended, at the cost of one move. */
+/* Counts a gather. A scalar that several lanes share is broadcast and blended: one move. */
 static void count_gather(struct worker *w, const struct code_term *t, struct line_work *l)
 {
     for (int i = 0; i < t->lanes; i++) {
@@ -228,7 +229,7 @@ static void add_line(struct worker *w, struct line_work *l, double times, bool i
     }
 }
 
-/* Returns the mean number of iterations over the values that its bounds can take. */
+/* Returns the mean number of iterations of a loop over the values that its bounds can take. */
 static double mean_trips(const struct code *c)
 {
     double n = 0.5 * ((double)c->end->hi + (double)c->end->lo -

@@ -128,8 +128,8 @@ static struct scratch_block *scratch_block_new(struct exprs *p, size_t cap)
     return b;
 }
 
-/* Allocates scratch memory in the pool's blocks, which are reused.  A block that is too small for a
- * request is replaced by a larger one. */
+/* Allocates scratch memory in the pool's blocks, which are reused.  If the next block is too small
+ * for a request, a larger one replaces it. */
 void *scratch_alloc(struct exprs *p, size_t size_bytes)
 {
     size_t need = (size_bytes + 15) & ~(size_t)15;

@@ -16,7 +16,7 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* ORDER EXPR: the table of precedences and the list of names follow this order. */
+/* ORDER EXPR: expr_print.c has the precedence of each kind.  expr_order sorts by this order. */
 enum expr_kind {
     EXPR_CONST, EXPR_VAR,
     EXPR_ADD, EXPR_MUL, EXPR_DIV, EXPR_MOD, EXPR_MIN, EXPR_MAX,
@@ -30,7 +30,7 @@ struct expr {
     const struct expr *a, *b;      /* operands of the binary kinds */
     const char *name;              /* VAR: its name, "o.1" */
     int var;                       /* VAR: its index in the pool (for expr_eval); else -1 */
-    int64_t lo, hi;  /* bounds of the value; a VAR takes both, other expressions may not */
+    int64_t lo, hi;  /* bounds of the value; a VAR reaches both, other expressions perhaps not */
     uint32_t id;                   /* number in the order of creation in the pool: a sort key */
     bool has_divmod;               /* whether it contains a DIV or MOD */
 };

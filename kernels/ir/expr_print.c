@@ -1,6 +1,6 @@
-/* Prints expressions with C precedence and as few parentheses as C needs, and also around a / or %
- * that is multiplied, where a reader needs them.  Negative coefficients print as subtraction, 2 < x
- * as x >= 3. */
+/* Prints expressions with C precedence and only the parentheses that C needs.  A / or % that is
+ * multiplied gets parentheses as well, for the reader.  A negative coefficient is printed as a
+ * subtraction, and 2 < x as x >= 3. */
 #include "kernels/ir/expr.h"
 
 /* ORDER EXPR: precedences, loosest first. */

@@ -144,7 +144,7 @@ static int order_vars(const struct expr *a, const struct expr *b)
     return order ? order : sign(a->hi, b->hi);
 }
 
-/* Returns the compared expression x of "x < 5" and "5 < x". */
+/* Returns x for "x < 5" and for "5 < x", and the first operand of any other operation. */
 static const struct expr *compared(const struct expr *e)
 {
     return e->kind == EXPR_LT && e->a->kind == EXPR_CONST ? e->b : e->a;
@@ -165,9 +165,9 @@ int expr_order(const struct expr *a, const struct expr *b)
     return order ? order : expr_order(a->b, b->b);
 }
 
-/* Orders terms: larger strides first; for equal strides the parts of a split ("h.1") before whole
- * variables, as the papers write "ih + rh"; then by text, so that the order does not depend on
- * earlier uses of the pool. */
+/* Orders terms by |coefficient|, larger ones first.  Among equal ones, the parts of a split ("h.1")
+ * come before whole variables, as the papers write "ih + rh".  The rest is by expr_order, so that
+ * the order does not depend on earlier uses of the pool. */
 static int by_stride(const void *x, const void *y)
 {
     const struct term *a = x, *b = y;

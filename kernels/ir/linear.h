@@ -4,7 +4,8 @@
  *
  * where the e_i are variables or non-linear expressions, each once, in id order.
  *
- * They live in the pool's scratch memory: build between scratch_mark and scratch_release. */
+ * Linear forms live in the pool's scratch memory: use them between scratch_mark and
+ * scratch_release. */
 #ifndef TS_IR_LINEAR_H
 #define TS_IR_LINEAR_H
 #include "kernels/ir/expr_impl.h"
@@ -22,11 +23,11 @@ int64_t lin_coef(const struct lin *l, const struct expr *term);              /* 
 struct range lin_range(const struct lin *l);
 int64_t lin_gcd(const struct lin *l);  /* gcd of the coefficients; 0 when there are none */
 bool lin_divisible(const struct lin *l, int64_t c);  /* c divides every coefficient and the rest */
-/* Compares by structure, in a total order: variables by the length of their names, then
- * alphabetically; comparisons by what they compare with a constant. */
+/* Compares by structure, in a total order: first by kind.  Variables are ordered by the length of
+ * their names, then alphabetically; comparisons by what they compare with a constant. */
 int expr_order(const struct expr *a, const struct expr *b);
-/* Puts the terms in canonical order: larger |coefficient| first, then by expr_order. After this,
- * lin_coef and lin_add_term must not be called. */
+/* Puts the terms in canonical order: larger |coefficient| first, then parts of a split, then by
+ * expr_order.  After this, lin_coef and lin_add_term must not be called. */
 void lin_sort(struct lin *l);
 /* Returns the canonical expression of l, with terms in canonical order. */
 const struct expr *lin_expr(const struct lin *l);

@@ -58,7 +58,8 @@ const struct expr *rule_lt_div(struct redex *r)
     return NULL;
 }
 
-/* Rewrites g*q + rem < 0 to q <= floor((-1 - rem) / g), or returns NULL if that depends on rem. */
+/* Rewrites g*q + rem < 0 to q <= floor((-1 - rem) / g).  Returns NULL if this bound depends on
+ * rem. */
 static const struct expr *drop_digit(struct redex *r, int64_t g)
 {
     struct lin q = lin_new(r->p), rem = lin_new(r->p);
@@ -105,7 +106,8 @@ static void take_sides(const struct lin *l, struct lin *plus, struct lin *minus)
     }
 }
 
-/* Rewrites l < 0 to plus < c, minus >= c (built as c - 1 < minus), or plus < minus + c. */
+/* Rewrites l < 0, with a constant c: to plus < c if minus is empty, to minus >= c (built as c - 1 <
+ * minus) if plus is empty, and otherwise to plus < minus + c. */
 const struct expr *rule_lt_sides(struct redex *r)
 {
     struct lin plus, minus;
@@ -234,7 +236,8 @@ static struct lin difference(struct exprs *p, const struct expr *xy, const struc
     return l;
 }
 
-/* x < y follows from u < v when (x - y) - (u - v) is a constant that is at most 0 */
+/* Whether u < v (`stronger`) implies x < y (`weaker`).  It does when (x - y) - (u - v) is a
+ * constant that is at most 0. */
 static bool implies(struct exprs *p, const struct expr *stronger, const struct expr *weaker)
 {
     if (!tame_comparison(stronger) || !tame_comparison(weaker))

@@ -1,8 +1,9 @@
 /* Rules for floor division and its remainder by a positive constant.
  *
- * Nearly all of these rules are one step: write the operand as g*q + r so that r stays within one
- * period of g (k*g <= r < (k+1)*g everywhere).  Then (g*q + r) / g = q + k and (g*q + r) % g = r -
- * k*g, and for a divisor g*c the same with q + k divided by c. */
+ * Nearly all of these rules write the operand as g*q + r so that r stays within one period of g:
+ * k*g <= r < (k+1)*g everywhere.  Then
+ *     (g*q + r) / g = q + k                  (g*q + r) % g = r - k*g
+ *     (g*q + r) / (g*c) = (q + k) / c        (g*q + r) % (g*c) = g*((q + k) % c) + r - k*g */
 #include "kernels/ir/simplify_impl.h"
 
 #include <stdlib.h>
@@ -197,8 +198,8 @@ const struct expr *rule_mod_mod(struct redex *r)
     return NULL;
 }
 
-/* Reduces coefficients to below c in size, with their sign (-x does not become 3*x), and the
- * constant to [0, c). */
+/* Reduces the size of each coefficient to below c, and keeps its sign (-x does not become 3*x).
+ * Reduces the constant to [0, c). */
 const struct expr *rule_mod_reduce(struct redex *r)
 {
     struct lin x = lin_new(r->p);
@@ -210,7 +211,8 @@ const struct expr *rule_mod_reduce(struct redex *r)
     return is_tame(lin_range(&x)) ? expr_mod(r->p, lin_expr(&x), r->b) : NULL;
 }
 
-/* Splits with SHARE_KEEP only, because r stays in the result, where no variable may occur twice. */
+/* Splits with SHARE_KEEP only: the remainder stays in the result, where no variable may occur
+ * twice. */
 const struct expr *rule_mod_factor(struct redex *r)
 {
     int64_t g[MAX_FACTORS];

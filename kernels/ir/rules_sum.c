@@ -1,5 +1,6 @@
-/* Rules for + and *.  A sum is one linear form.  The important rules combine the digits of a
- * number again, because reading a tensor through a layout and its inverse produces such sums. */
+/* Rules for + and *.  A sum is one linear form.  The important rules join the digits x / c and x %
+ * c of a number x again: reading a tensor through a layout and its inverse produces sums of
+ * digits. */
 #include "kernels/ir/simplify_impl.h"
 
 const struct expr *rule_fold(struct redex *r)
@@ -34,7 +35,8 @@ static bool is_product(const struct expr *e)
     return e->kind == EXPR_MUL && e->a->kind != EXPR_CONST && e->b->kind != EXPR_CONST;
 }
 
-/* Divides *e by the greatest common factor of its coefficients. Returns that factor. */
+/* Divides *e by the greatest common factor of its coefficients and its constant. Returns that
+ * factor. */
 static int64_t take_content(struct exprs *p, const struct expr **e)
 {
     struct lin l = lin_of(p, *e);
@@ -66,8 +68,8 @@ const struct expr *rule_mul_order(struct redex *r)
     return is_product(r->e) && expr_order(r->b, r->a) < 0 ? expr_mul(r->p, r->b, r->a) : NULL;
 }
 
-/* Sets *out to x * y.  Returns false when it exceeds MAX_DIVISOR in size, so that divisors made by
- * rules cannot overflow. */
+/* Sets *out to x * y.  Returns false when the product exceeds MAX_DIVISOR in size, so that divisors
+ * made by rules cannot overflow. */
 static bool small_product(int64_t x, int64_t y, int64_t *out)
 {
     return !__builtin_mul_overflow(x, y, out)
@@ -91,8 +93,7 @@ static const struct expr *replace(struct lin *l, int i, int j, const struct expr
     return lin_expr(&sum);
 }
 
-/* Whether term i of l has the coefficient m*b and term j the coefficient m, where term j is an
- * expression % b. */
+/* Whether terms i and j of l are m*b*x and m*(y % b), where x is of kind `high`. */
 static bool is_digit_pair(const struct lin *l, int i, int j, enum expr_kind high)
 {
     int64_t k;
@@ -104,8 +105,8 @@ static bool is_digit_pair(const struct lin *l, int i, int j, enum expr_kind high
     return small_product(l->t[j].coef, y->b->value, &k) && k == l->t[i].coef;
 }
 
-/* Joins x / (a*b) and y % b, if they are quotient and remainder of x / a by b. It is enough that y
- * equals x / a modulo b, because the rules for % may have reduced it to that. */
+/* Joins the terms of x / (a*b) and y % b if they are quotient and remainder of x / a by b.  y need
+ * only equal x / a modulo b, because the rules for % may have reduced y. */
 static const struct expr *join(struct redex *r, int i, int j)
 {
     const struct expr *high = r->l.t[i].e, *low = r->l.t[j].e;
@@ -120,7 +121,8 @@ static const struct expr *join(struct redex *r, int i, int j)
     return replace(&r->l, i, j, x, r->l.t[j].coef);
 }
 
-/* Combines two digits into one when their number is known: b*x + y % b loses its %. */
+/* Combines the digits b*(x % a) + y % b into one, (b*x + y % b) % (a*b), if b*x + y % b simplifies
+ * to fewer / and %. */
 static const struct expr *join_digits(struct redex *r, int i, int j)
 {
     const struct expr *high = r->l.t[i].e, *low = r->l.t[j].e;
@@ -175,7 +177,7 @@ static bool contains(const struct lin *l, const struct lin *x, int64_t m)
     return n == x->n;
 }
 
-/* Replaces term i of l - m*x by k * e. */
+/* Returns l without term i, minus m*x, plus k*e. */
 static const struct expr *exchange(struct lin *l, int i, const struct lin *x, int64_t m,
                                    const struct expr *e, int64_t k)
 {

@@ -6,12 +6,13 @@
  *   #2  It returns NULL when it does not apply.
  *   #3  It lowers the cost (divs and mods first, then leaves: variables and non-linear operators)
  *       or keeps it and moves towards the canonical form: smaller divisors and coefficients under
- *       / and %, divisible parts pulled out of /, (x%(a*b))/b as (x/b)%a, sums by stride, constants
- *       to the right.  So no two rules can undo each other.
+ *       / and %, divisible parts pulled out of /, (x%(a*b))/b as (x/b)%a, the terms of a sum by
+ *       stride, constants to the right.  So no two rules can undo each other.
  *   #4  It trusts only bounds that are tame (expr_impl.h): nothing it computes overflows.
  *
  * Operands are simplified first.  A nested sum is flattened into one linear form, so that like
- * terms and the digits of one number meet.  A variable with a single value keeps its name. */
+ * terms, and x/c and x%c of one x, stand in one sum and can be combined.  A variable with a single
+ * value keeps its name. */
 #include "kernels/ir/simplify_impl.h"
 
 #define ON(KIND) (1u << EXPR_##KIND)
@@ -134,8 +135,8 @@ static void gather(struct lin *l, const struct expr *e, int64_t scale)
     }
 }
 
-/* Whether all coefficients are far from overflow.  A coefficient can be huge when its variable is
- * always 0. */
+/* Whether all coefficients are far from overflow.  The range of l does not tell: a coefficient can
+ * be huge when its variable is always 0. */
 static bool tame_coefs(const struct lin *l)
 {
     for (int i = 0; i < l->n; i++)

@@ -4,15 +4,14 @@
 #include "kernels/ir/linear.h"
 #include "kernels/ir/simplify.h"
 
-/* The input of a rule: e = a OP b with simplified operands, and a linear form that depends on its
- * kind. */
+/* The input of a rule: e = a OP b with simplified operands, and a linear form l that depends on the
+ * kind of e.  l is sorted, so that a rule tries the same terms first in every pool. */
 struct redex {
     struct exprs *p;
     const struct expr *e, *a, *b;
     int64_t c;               /* / %: the divisor */
     struct lin l;            /* sums: all of e; / %: a; < == min max: a - b, simplified */
-    /* bounds of l.  l is sorted, so that a rule tries the same terms first in every pool */
-    struct range range;
+    struct range range;      /* bounds of l; infinite if its coefficients or c are too large */
 };
 
 /* Every rule returns the rewritten expression, whose parts need not be simplified, or NULL. */

@@ -5,8 +5,8 @@
 #define TS_IR_TYPE_H
 #include "kernels/ir/val.h"
 
-/* An element of data that are float32 for every type: values in the text of a graph, weights of
- * ONNX files, random data.  They become elements of the tensor's type when its buffer is filled. */
+/* An element of data that are always float32, whatever the type of the tensor: values in the text
+ * of a graph, weights of ONNX files, random data.  Filling a buffer converts them to its type. */
 typedef float f32;
 
 struct elem_type {
@@ -14,13 +14,13 @@ struct elem_type {
     int bytes;
     const struct elem_type *sum;          /* the type in which its reductions are summed up */
     /* Spellings in C: the name; the suffix of literals and functions (1.0f, expf); the integer type
-     * of the same size, for masks; the suffix of x86 vectors. digits: the significant digits that
-     * read back to the same value. */
+     * of the same size, for masks; the suffix of x86 vectors.  digits: how many significant decimal
+     * digits a printed value needs to be read back exactly. */
     const char *c, *suffix, *mask, *packed;
     int digits;
     /* The error of one rounding of x is at most roundoff * |x|, or `tiny` if |x| < normal, the
-     * smallest normal number. largest: the largest number and a little more, which is rounded to
-     * it. */
+     * smallest normal number.  largest: a little above the largest number; values up to it are
+     * rounded to the largest number. */
     double roundoff, tiny, normal, largest;
     /* Convert arrays of elements to double, or from double with rounding, or only round doubles. */
     void (*read)(const void *from, int64_t n, double *to);

@@ -74,9 +74,10 @@
         .read = id##_read, .write = id##_write, .round = id##_round                             \
     };
 
-/* Rounds x to a narrow type, ties to even, and returns its bits.  With q the distance of numbers
- * near x and n = |x| / q, the bits of normal and subnormal numbers are (exponent - low) * 2^(digits
- * - 1) + n; a carry of n leads to the next exponent, and at last to infinity. */
+/* Rounds x to a narrow type, ties to even, and returns its bits.  Let q be the distance between
+ * numbers of the type near x, and n = |x| / q, rounded.  The bits of a normal or subnormal number
+ * are (exponent - low) * 2^(digits - 1) + n.  If rounding carries n to the next power of two, the
+ * sum becomes the next exponent, or infinity. */
 static inline uint16_t narrow_bits(double x, int digits, int low)
 {
     const unsigned sign = signbit(x) ? 0x8000 : 0;

@@ -199,8 +199,8 @@ static void print_call(struct str *out, const struct val *v, const char *const *
     str_add_char(out, ')');
 }
 
-/* The right operand of - and / needs tighter binding than the left one. The right operand of + and
- * * may do without parentheses. */
+/* The right operand of - or / must bind tighter than the operator.  The right operand of + or *
+ * need not, if it is the same operation: x + (y + z) is printed as x + y + z. */
 static void print_infix(struct str *out, const struct val *v, const char *const *names)
 {
     int prec = precedence(v->kind);

@@ -6,7 +6,8 @@
 
 #define MAX_DIMS 24                       /* most dims of a physical tensor; E_RANK beyond */
 
-/* VAL(id, arity, text): ORDER VAL. The functions are applied to floats. */
+/* VAL(id, arity, text): the kinds of values, with the number of float operands and the printed
+ * name. */
 #define VAL_KINDS(VAL) \
     VAL(CONST, 0, "const") VAL(LOAD, 0, "load") \
     VAL(ADD, 2, "+") VAL(SUB, 2, "-") VAL(MUL, 2, "*") VAL(DIV, 2, "/") \
@@ -19,7 +20,7 @@
     VAL(SELECT, 2, "select")              /* cond ? a : b; only one side is evaluated */ \
     VAL(PICK, 2, "pick")  /* b, where the variable `cond` has the value val_picked(a, hi) */
 
-/* The functions of one float, in a switch. */
+/* The functions of one float, as labels of a switch: `case VAL_FUNCTIONS:`. */
 #define VAL_FUNCTIONS \
     VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT: case VAL_FLOOR: \
     case VAL_SIN: case VAL_COS: case VAL_ATAN
@@ -48,8 +49,8 @@ const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val 
                           const struct val *y);
 const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
                              const struct val *y);
-/* Returns `in`, whose indices use variable var, where var is the whole number x: an index that is
- * computed from data.  Its bounds are [0, var->hi] whatever x is, so that no access is out of
+/* Returns the value of `in`, whose indices use variable var, with var = val_picked(x, var->hi): an
+ * index that is computed from data.  It is in [0, var->hi] for every x, so no access is out of
  * bounds. */
 const struct val *val_pick(struct arena *a, const struct expr *var, const struct val *x,
                            const struct val *in);
@@ -57,8 +58,8 @@ const struct val *val_pick(struct arena *a, const struct expr *var, const struct
 const struct expr *val_pick_var(struct exprs *p, const char *name, int64_t extent);
 /* Whether e depends on the variable of a pick. */
 bool val_picks(const struct expr *e);
-/* Returns the index that x picks from [0, hi]: below 0 it counts from the end, its fraction is cut
- * off, and beyond an end it is that end. */
+/* Returns the index in [0, hi] that x picks: a negative x counts from the end, a fraction is cut
+ * off, and an index beyond either end becomes that end. */
 static inline int64_t val_picked(double x, int64_t hi)
 {
     double at = x < 0 ? x + (double)hi + 1 : x;
@@ -92,7 +93,7 @@ int val_flops(const struct val *v);
 /* Prints v in the notation of the paper: Inp[n][i][h + kh] * Ker[o][i][kh]. names: per tensor, its
  * name. */
 void val_print(struct str *out, const struct val *v, const char *const *names);
-/* Like val_print, for views: of a very long value, as inlining makes them, it prints only the
+/* Like val_print, for views.  Of a very long value, which inlining can make, it prints only the
  * beginning and the number of loads. */
 void val_print_brief(struct str *out, const struct val *v, const char *const *names);
 #endif

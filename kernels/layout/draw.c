@@ -11,9 +11,9 @@
  *       line 1  wooooooooooooooo  n0 o0..15 h0 w1
  *       ... 12542 more lines
  *
- * A line is a cache line: a strip with one letter per element, and what the letters
- * spell, in runs along one logical index.  '-' is padding, a capital letter or '*' a copy of an
- * element that is read elsewhere, '<' a step in which no index grew. */
+ * A line of the picture is a cache line: a strip with one letter per element, then the indices of
+ * these elements, in runs along one logical index.  '-' is padding, '<' a step in which no index
+ * grew.  A capital letter or '*' is a copy of an element whose canonical place is elsewhere. */
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -53,8 +53,8 @@ static void put_line(struct picture *pic, struct str *s)
     str_clear(s);
 }
 
-/* Appends s as prose, broken at blanks to the width of the picture; cuts it where words of usual
- * length have no room. */
+/* Appends s as prose, broken at blanks to the width of the picture.  In a picture that is too
+ * narrow for words, cuts s to one line. */
 static void put_prose(struct picture *pic, struct str *s)
 {
     if (pic->width < LEAST_PROSE) {

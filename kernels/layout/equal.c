@@ -8,7 +8,7 @@
 /* most elements that are compared point by point, when the algebra does not decide */
 #define COMPARE_LIMIT 1000000
 
-/* Returns the flat offset of l as an expression over the variables of `names`. */
+/* Returns the flat offset of an element in l, over the logical variables of layout `names`. */
 static const struct expr *offset_over(struct exprs *p, const struct layout *l,
                                       const struct layout *names)
 {

@@ -1,4 +1,4 @@
-/* A layout as a value: the identity, and one primitive appended (SPEC A.0).
+/* Makes layouts: the identity, and a layout with one more primitive (SPEC A.0).
  *
  *     rho_s = rho_pk . ... . rho_p1
  *     phi_s = phi_p1 . ... . phi_pk, undefined where any of them is
@@ -146,8 +146,8 @@ static int tree_size(const struct expr *e, int limit)
     return n + tree_size(e->b, limit - n);
 }
 
-/* Whether the expressions are small enough.  They double with each step when a sequence divides,
- * mixes and merges again and again. */
+/* Whether the expressions are small enough.  They can double with each primitive of a sequence that
+ * splits, reorders and fuses again and again. */
 static bool is_manageable(const struct layout *l)
 {
     int left = MAX_NODES - tree_size(l->guard, MAX_NODES);

@@ -21,13 +21,15 @@ struct prim {
     int64_t factor[MAX_DIMS];             /* SPLIT; factor[0] may be 0: inferred */
     bool allow_pad;                       /* SPLIT: whether it may pad the dim */
     int perm[MAX_DIMS];                   /* REORDER: new position j holds old dim perm[j] */
-    int64_t tile, stride;                 /* UNFOLD: B, S; FOLD: S, or 0 for the S of the unfold */
+    /* UNFOLD: B and S of SPEC A.4; FOLD: only S, or 0 for the S of the unfold */
+    int64_t tile, stride;
     int64_t size;  /* UNFOLD: D_used, or 0 for all; FOLD: D, or 0 for the D of the unfold */
     int64_t before, after;                /* PAD, UNPAD: positions at each end */
 };
 
-/* Trimmed unfold (SPEC A.4, ERR-7).  A convolution reads only D_used = V*(H_out-1) + M of the D
- * rows, and the tiles beyond them would never be read.  `size` = D_used leaves those out:
+/* Trimmed unfold (SPEC A.4, ERR-7).  A convolution with stride V and a window of M rows reads only
+ * D_used = V*(H_out-1) + M of the D rows.  Tiles beyond them would never be read.  size = D_used
+ * leaves out these tiles:
  *
  *     n = ceil((D_used - B) / S) + 1 tiles hold the rows [0, S*(n-1) + B)
  *
@@ -57,12 +59,12 @@ struct layout {
     const struct expr *rho[MAX_DIMS];     /* physical indices over logical[], simplified */
     const struct expr *phi[MAX_RANK];     /* logical indices over phys[], simplified */
     const struct expr *guard;  /* the condition under which phi is defined; NULL: everywhere */
-    int n_overlaps;  /* unfolds, not undone, whose tiles share elements */
+    int n_overlaps;  /* number of unfolds whose tiles share elements, and that no fold undid */
     enum layout_class klass;              /* class of the stored part */
     int64_t elems;                        /* number of physical elements */
     double expansion;                     /* elems / logical elements; below 1 only when trimmed */
-    bool advanced;                        /* non-trivial unfold, pad or padded split (SPEC A.9), or
-                                           * trimmed: not to be propagated */
+    bool advanced;                        /* whether it is not propagated, because it pads, copies
+                                           * or trims (SPEC A.9) */
 };
 
 #define LAYOUT_MAX_ELEMS ((int64_t)1 << 40)
@@ -83,8 +85,8 @@ void layout_strides(const struct layout *l, int64_t *stride);
  * outermost first:
  *
  *     N             the whole dim
- *     O/16          what is left of O in blocks of 16: the outer part
- *     16o           a part of 16 of O: the inner part
+ *     O/16          O in blocks of 16: the index of the block, the outer part
+ *     16o           the index inside a block of 16 of O: the inner part
  *     16            a part of the next divided dim that lacks one (they take turns)
  *     O/64 4o 16o   two levels, outer part first
  *     H/8 13h       a tile larger than its stride: unfold tile=13 stride=8
@@ -94,11 +96,12 @@ void layout_strides(const struct layout *l, int64_t *stride);
  *     (H W)         made one dim (fuse)
  *     NO/16HW16o    the parts without blanks: names in capitals, and of tiles in small letters
  *
- * "N O/16 H W 16o", "N H/4 W/16 O/16 4 16 16", "N H/8 W/32 I 13h 37w".  Upper and lower case mean
- * the same.  Every dim of t appears exactly once, whole or as an outer part with its inner parts.
- * Translates to primitives from the identity of t: splits and unfolds from the last dim to the
- * first (SPEC D.2), one reorder, fuses.  Errors carry the column (err.at) and the text
- * (err.source).  out has room for MAX_NOTATION_PRIMS. */
+ * Examples: "N O/16 H W 16o", "N H/4 W/16 O/16 4 16 16", "N H/8 W/32 I 13h 37w".  With blanks,
+ * upper and lower case mean the same.  Every dim of t appears exactly once, whole or as an outer
+ * part with its inner parts.  layout_from_notation writes the n primitives that make the layout
+ * from the identity of t to out, which has room for MAX_NOTATION_PRIMS: splits and unfolds, from
+ * the last dim to the first (SPEC D.2), then one reorder, then fuses.  Errors have the column
+ * (err.at) and the text (err.source). */
 #define MAX_NOTATION_PRIMS 32
 bool layout_from_notation(struct exprs *p, const struct tensor *t, const char *text,
                           struct prim *out, int *n, struct err *e);
@@ -116,10 +119,10 @@ bool layout_notation(const struct layout *l, struct str *out);
 void prim_print(struct str *out, const struct layout *before, const struct prim *prim);
 
 /* Applies rho to an access: idx[tensor->rank] logical index expressions -> out[rank] physical ones,
- * simplified.  Unfolded dims use the window-aligned map (formula (1), ALT 4.1.2): the tile of an
- * access is the tile of its spatial part, e - (its part over the reduce variables), whenever the
- * bounds prove that the whole window stays inside the tile; else the canonical map (SPEC A.4). The
- * access must be covered (below). */
+ * simplified.  In an unfolded dim, the n_reduce variables of `reduce` move an access inside a
+ * window.  The whole window is read from the tile of its first element (window-aligned map: formula
+ * (1), ALT 4.1.2) if the bounds prove that this tile holds the window.  Otherwise each element is
+ * read from its canonical tile (SPEC A.4).  layout_covers must hold for the access. */
 void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *const *idx,
                     const struct expr *const *reduce, int n_reduce, const struct expr **out);
 /* Whether the stored part of the tensor holds every element that the access reads.  Fails only when
@@ -149,12 +152,13 @@ void layout_say_stored(struct str *out, const struct layout *l);
 void layout_place(struct exprs *p, const struct layout *l, const void *logical, void *phys);
 
 int64_t layout_bytes(const struct layout *l);  /* size of the physical elements in bytes */
-/* Copy data between layouts, as elements of the tensor's type. pack fills phys (elems) by rule I3
- * (padding is 0). unpack reads the canonical copies, and writes 0 where an element is not stored.
- * Both take a few nanoseconds per element and are safe in any thread. */
+/* Copy the elements of a tensor from the plain layout into l, and back.  layout_pack fills the
+ * l->elems elements of phys by rule I3 of SPEC A.0 (padding is 0).  layout_unpack reads the
+ * canonical copies, and writes 0 for an element that is not stored.  Both take a few nanoseconds
+ * per element and are safe in any thread. */
 void layout_pack(const struct layout *l, const void *logical, void *phys);
-/* Like layout_pack, for data that a caller gives.  A constant that is computed from weights
- * (tensor->winograd) is computed from these data. */
+/* Like layout_pack, but for a constant that is computed from weights (tensor->winograd), `given`
+ * has the weights. */
 void layout_pack_given(const struct layout *l, const void *given, void *phys);
 void layout_unpack(const struct layout *l, const void *phys, void *logical);
 

@@ -48,7 +48,8 @@ extern const char *const prim_name[];     /* by enum prim_kind (ORDER PRIM) */
  * *e has the error and what would be legal. */
 bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r,
                 struct err *e);
-/* Returns how many dims pr makes at its dim, or consumes there (after = false). */
+/* Returns how many dims there are at the dim of pr after pr was applied, or before (after =
+ * false). */
 int prim_dims(const struct prim *pr, bool after);
 /* Returns the number of tiles, ceil((D - B) / S) + 1, at least 1 (SPEC A.4). */
 int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride);
@@ -79,7 +80,7 @@ const struct division *lineage_unfold(const struct layout *l, int k);
 void prim_rho(struct exprs *p, const struct prim *pr, const struct layout *before,
               const struct expr *const *in, const struct expr **out);
 /* Applies phi of one primitive: maps indices after it to those before it.  *guard: the condition
- * under which they exist; NULL: always. */
+ * under which the indices before it exist; NULL: always. */
 void prim_phi(struct exprs *p, const struct prim *pr, const struct layout *before,
               const struct expr *const *in, const struct expr **out, const struct expr **guard);
 

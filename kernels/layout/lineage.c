@@ -5,7 +5,7 @@
  *                     H W    ->  H_W                otherwise
  *     split           H_W    ->  H W                by the extents that were fused
  *     fold            H.0 H.1 -> H                  the two parts of one unfold
- *     pad, unpad      H      ->  H                  adding up to nothing is no change */
+ *     pad, unpad      H      ->  H                  amounts that add up to 0 cancel out */
 #include "kernels/layout/layout_impl.h"
 #include <string.h>
 

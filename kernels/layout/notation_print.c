@@ -2,13 +2,14 @@
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
 
-/* A physical dim relative to its logical dim: the part taken at each division, outermost first. */
+/* A physical dim as a part of its logical dim.  path: which part it is in each division of the dim,
+ * from the first division to the last. */
 struct leaf {
     int dim;                              /* index of the logical dim */
     int64_t size;
     int depth;
     int path[MAX_DIMS];
-    const struct division *unfold;        /* the first primitive of the dim, if it was an unfold */
+    const struct division *unfold;        /* the unfold of the logical dim, or NULL */
 };
 
 static bool covers_exactly(const struct division *d)
@@ -72,7 +73,8 @@ static bool add_leaves(const struct lineage *line, struct leaves *out)
     return out->n < MAX_DIMS && find_leaf(line, &out->leaf[out->n++]);
 }
 
-/* Whether the inner parts of each dim are in the order of the notation, from the outside in. */
+/* Whether the inner parts of each dim are in the layout in the order that the notation needs, from
+ * the outermost part to the innermost. */
 static bool in_order(const struct leaves *all)
 {
     for (int i = 0; i < all->n; i++)
@@ -84,7 +86,8 @@ static bool in_order(const struct leaves *all)
     return true;
 }
 
-/* Whether the numbers of tiles in the notation determine how the unfolds are trimmed. */
+/* Whether each trimmed dim was trimmed by its own unfold.  The number of tiles in the notation then
+ * tells how much of the dim is stored. */
 static bool tells_trimming(const struct layout *l, const struct leaves *all)
 {
     for (int k = 0; k < l->tensor->rank; k++) {

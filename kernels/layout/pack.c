@@ -1,9 +1,9 @@
 /* Moves data into and out of a layout (SPEC A.0, I3), primitive by primitive.
  *
- * Every primitive but reorder is a gather along one dim of a (outer, dims, inner) view: index q
- * of the result reads index map[q] of the source, or is 0 when map[q] < 0.  Splits and fuses that
- * divide move nothing.  Going back reads the canonical copy.  This uses the primitives only, not
- * rho and phi: each checks the other. */
+ * Every primitive but reorder is a gather along one dim of a (outer, dims, inner) view: index q of
+ * the result reads index map[q] of the source, or is 0 when map[q] < 0.  Fuses, and splits that
+ * divide, move nothing.  Unpacking reads the canonical copy.  This file uses the primitives only,
+ * not rho and phi, so that tests can compare the two. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ops/winograd.h"
 #include <stdlib.h>
@@ -47,8 +47,8 @@ static int64_t count(const int64_t *shape, int from, int to)
     return n;
 }
 
-/* Maps positions 0 .. n-1 of an unfolded dim of `size` to the elements that they hold, or -1
- * beyond the end. */
+/* Maps the positions in n tiles of a dim of `size` elements to the elements that they hold, or to
+ * -1 beyond the end of the dim. */
 static void map_to_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride, int64_t size)
 {
     for (int64_t q = 0; q < n * tile; q++) {
@@ -66,7 +66,7 @@ static void map_from_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride
     }
 }
 
-/* Maps dst position q to src position q + shift. */
+/* Maps dst position q to src position q + shift, or to -1 if src has no such position. */
 static void map_shift(int64_t *map, int64_t n_dst, int64_t n_src, int64_t shift)
 {
     for (int64_t q = 0; q < n_dst; q++)
@@ -114,9 +114,9 @@ static void move_along_dim(const struct prim *pr, const struct layout *before,
     free(g.map);
 }
 
-/* A transposition of a matrix whose rows are consecutive in src or dst, and whose columns are
- * consecutive in the other.  It is copied in blocks, so that src and dst are accessed by whole
- * cache lines. */
+/* A transposition of a matrix.  In src, each column is contiguous, and columns are src_by_col
+ * elements apart.  In dst, each row is contiguous, and rows are dst_by_row elements apart.  The
+ * matrix is copied in blocks, so that src and dst are accessed by whole cache lines. */
 struct turned { int64_t n_rows, n_cols, src_by_col, dst_by_row; };
 
 INLINE void turn_elements(const struct turned *t, int64_t bytes, const char *src, char *dst)

@@ -47,8 +47,8 @@ static const struct expr *from_digits(struct exprs *p, const struct expr *const 
     return sum;
 }
 
-/* Computes the canonical place of position e among n tiles every S: t = min(e / S, n-1), b = e -
- * S*t. */
+/* Computes the canonical place of position e in n tiles that begin every S positions: t = min(e /
+ * S, n-1), b = e - S*t. */
 static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n,
                     const struct expr **out)
 {
@@ -81,7 +81,7 @@ static const struct expr *tile_position(struct exprs *p, const struct expr *cons
     return expr_add(p, expr_mulc(p, in[0], stride), in[1]);
 }
 
-/* Builds S*t + b, or e itself when sharp_tile_of made (t, b) from an e. */
+/* Builds S*t + b. If sharp_tile_of made (t, b) from some position e, returns e itself. */
 static const struct expr *untile(struct exprs *p, const struct expr *const *in, int64_t stride,
                                  int64_t n)
 {
@@ -142,7 +142,7 @@ void prim_rho(struct exprs *p, const struct prim *pr, const struct layout *befor
         out[j] = expr_simplify(p, out[j]);
 }
 
-/* Builds lo <= e < hi without the parts that the bounds of e imply. */
+/* Builds lo <= e < hi without the parts that the bounds of e imply. NULL: they imply both. */
 static const struct expr *inside(struct exprs *p, const struct expr *e, int64_t lo, int64_t hi)
 {
     const struct expr *above = e->lo < lo ? expr_ge(p, e, expr_const(p, lo)) : NULL;

@@ -12,18 +12,18 @@
 /* name: the C function, "conv2d"; in a module of several kernels, kernel k is conv2d_k. */
 struct module_kernel { const char *name; const struct func *func; };
 
-/* is: name, type, shape, and the tensor of the graph.  first: the first call that writes the
- * buffer; -1: the caller fills it (inputs and constants).  last: the last call that uses it;
- * n_calls: the caller reads it (outputs). */
+/* A buffer. is: its name, type, shape, and tensor of the graph.  first: the first call that uses
+ * it, or -1 if the caller fills it (inputs and constants).  last: the last call that uses it, or
+ * n_calls if the caller reads it (outputs). */
 struct module_buffer { const struct buffer *is; int first, last; };
 
 /* buffer[i]: the buffer of the module that is parameter i of the kernel. */
 struct module_call { int kernel; const int *buffer; };
 
-/* The memory of the module's own buffers, which no caller sees: one block. at: per buffer its
- * offset in bytes, a multiple of 64; -1: the buffer is the caller's.  bytes: size of the block;
- * apart: size of these buffers without sharing memory; least: the most bytes alive in one call, so
- * that no plan needs less. */
+/* The module's own buffers, which no caller sees, lie in one block of memory. at: per buffer its
+ * offset in bytes, a multiple of 64; -1: the buffer is the caller's.  bytes: size of the block.
+ * apart: the size without sharing memory.  least: the most bytes alive in one call; no plan can
+ * need less. */
 struct module_plan { const int64_t *at; int64_t bytes, apart, least; };
 
 struct module {
@@ -45,16 +45,19 @@ void module_lifetimes(const struct module *m, struct module_buffer *b);
 /* Plans the memory: greedy by size, largest first, each at the lowest offset that fits. */
 const struct module_plan *module_plan(struct arena *a, const struct module *m);
 
-/* One translation unit with all kernels, and
- *     void ts_entry(ELEM *const *buffers);         makes the calls
- * With a plan, the buffers of ts_entry are the caller's, in order, and one block of plan->bytes;
- * the unit then also has
- *     void ts_apart(ELEM *const *buffers);         with all buffers, to check them
- *     void ts_timed(ELEM *const *buffers);         as ts_entry with one more buffer, of n_calls
- *                                                  elements: least seconds of each call so far
- * o->name is not used.  Errors as of gen_c. */
+/* Generates one translation unit with all kernels, and
+ *     void ts_entry(ELEM *const *buffers);
+ * which makes the calls of one run.  Without a plan, `buffers` are all buffers of the module.  With
+ * a plan, they are the caller's buffers, in order, and then one block of plan->bytes.  The unit
+ * then also has
+ *     void ts_apart(ELEM *const *buffers);
+ *     void ts_timed(ELEM *const *buffers);
+ * ts_apart takes all buffers of the module, each with memory of its own, so that a check can look
+ * at intermediates.  ts_timed takes the buffers of ts_entry and one more, of n_calls elements: it
+ * lowers each of these to the seconds of its call, if the call took less.  o->name is not used.
+ * Errors as of gen_c. */
 bool module_c(const struct module *m, const struct gen_opts *o, struct str *out, struct err *e);
-/* Prints the name of kernel k in that unit. */
+/* Prints the name of kernel k in the unit of module_c. */
 void module_symbol(const struct module *m, int k, struct str *out);
 bool module_is_parallel(const struct module *m);         /* whether -fopenmp is needed */
 

@@ -27,8 +27,8 @@ static void print_buffer(const struct module *m, enum entry kind, int b, struct 
                    (long long)(m->plan->at[b] / m->buffer[b].is->type->bytes));
 }
 
-/* Prints a function that calls the entries, which gen_join has numbered. With a clock between the
- * calls, a run without one comes first: its caches are then as the last of many runs left them. */
+/* Prints a function that calls the entries of the kernels, which gen_join has numbered. ENTRY_TIMED
+ * first makes a run without a clock, which leaves the caches as in the middle of many runs. */
 static void print_calls(const struct module *m, const char *name, enum entry kind,
                         struct str *out)
 {

@@ -10,7 +10,7 @@ struct net_place { int tensor, buffer; const struct layout *layout; struct exprs
 /* The buffer of a constant operand of one task. */
 struct packed { int tensor, task, param, buffer; };
 
-/* A kernel whose steps were chosen. given: the lines for which they were chosen. */
+/* A kernel whose steps were chosen. given: the layout lines that were given to `choose`. */
 struct asked { const char *spec; bool conversion; int n; const char *const *given; int task; };
 
 struct linker {
@@ -111,8 +111,8 @@ static bool make_task(struct linker *k, struct network_task *t, int *task, struc
     return true;
 }
 
-/* Finds or makes the task of a kernel, whose given lines are k->lines. A conversion always has
- * exactly the given layouts, even if steps were chosen for another kernel with the same text. */
+/* Finds or makes the task of a kernel, whose given lines are k->lines. A conversion always keeps
+ * the given lines, even if `choose` returns the steps of another kernel with the same text. */
 static bool find_task(struct linker *k, const char *spec, bool conversion, int *task,
                       struct err *e)
 {
@@ -188,7 +188,8 @@ static int constant_buffer(struct linker *k, int tensor, int task, int param)
 static int input_buffer(struct linker *k, int tensor, const struct layout *want,
                         struct exprs *pool, struct err *e);
 
-/* Adds a call of task `task`. operand: the tensors of the network, by names of the task's text. */
+/* Adds a call of task `task`. operand: which tensors of the network the names in the task's text
+ * are. result, out: the name of the task's result and its tensor. */
 static bool add_call(struct linker *k, int task, int part, const struct part_operand *operand,
                      int n_operands, const char *result, int out, struct err *e)
 {
@@ -222,8 +223,8 @@ static bool add_call(struct linker *k, int task, int part, const struct part_ope
     return true;
 }
 
-/* Adds a conversion of the tensor in `from` to layout `want` of this pool; NULL: to row-major.
- * Returns the buffer, or -1. */
+/* Adds a conversion of the tensor in `from` to layout `want` of this pool, or to row-major if want
+ * is NULL. Returns the buffer of the result, or -1. */
 static int convert(struct linker *k, struct net_place from, const struct layout *want,
                    struct exprs *pool, struct err *e)
 {
@@ -284,7 +285,7 @@ static int input_buffer(struct linker *k, int tensor, const struct layout *want,
     return convert(k, from, want, pool, e);
 }
 
-/* Makes the result of a view another name for the buffer of its operand. */
+/* Adds a view: its result lies in the buffer of its operand, after a conversion to row-major. */
 static bool add_view(struct linker *k, const struct net_part *p, struct err *e)
 {
     int tensor = p->operand[0].tensor;

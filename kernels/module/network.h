@@ -1,9 +1,10 @@
 /* A network as a module of many kernels (SPEC L.1).
  *
- * Each part of the partition is a program of its own: its text and step lines.  Equal programs are
- * one task, which is generated once and called several times.  Between kernels a tensor has the
- * layout in which its kernel writes it; where a reader's program wants another, a conversion is
- * one more kernel.  Reshapes of row-major tensors are views and no kernels. */
+ * Each part of the partition is a program of its own, given by its text and step lines.  Equal
+ * programs are one task, which is generated once and called several times.  Between kernels, a
+ * tensor has the layout in which its kernel writes it.  If the program of a reader wants another
+ * layout, a further kernel converts the tensor.  Reshapes of row-major tensors are views and no
+ * kernels. */
 #ifndef TS_MODULE_NETWORK_H
 #define TS_MODULE_NETWORK_H
 #include "kernels/module/module.h"
@@ -20,7 +21,7 @@ struct network_task {
     bool conversion;
 };
 
-/* part: its part of the partition; -1: a conversion. */
+/* A call of a task. part: the part of the partition that it computes; -1: it is a conversion. */
 struct network_call { int task, part; };
 
 enum network_role { NETWORK_INPUT, NETWORK_CONST, NETWORK_OUTPUT, NETWORK_INNER };
@@ -31,7 +32,7 @@ struct network_buffer { enum network_role role; int tensor; const struct layout 
 
 struct network {
     const struct graph *graph;
-    const struct graph *whole;  /* the network's definition: graph before simplifications */
+    const struct graph *whole;  /* the definition of the network: graph before simplifications */
     struct partition parts;
     int n_tasks; const struct network_task *task;
     const struct module *module;          /* kernel k is task k; buffers by role, inputs first */
@@ -42,7 +43,7 @@ struct network {
 };
 
 /* Chooses the step lines of a kernel. given: lines that state the layouts in which its inputs
- * arrive. The chosen lines may set others, which costs a conversion. *line and its texts are
+ * arrive. The chosen lines may set other layouts, which costs a conversion. *line and its texts are
  * allocated in a. */
 typedef bool network_choose_fn(void *ctx, struct arena *a, const char *spec, int n_given,
                                const char *const *given, int *n, const char *const **line,

@@ -43,7 +43,8 @@ static void add_operand(struct writer *w, const char *name, int tensor)
     vec_push(&w->operands, o);
 }
 
-/* Declares an operand.  as: its dims and shape in the kernel's text. */
+/* Declares an operand.  as: its dims and shape in the kernel's text; own_dims: with the names of
+ * the dims, not d0, d1, ... */
 static void declare(struct writer *w, const char *name, int tensor, const struct tensor *as,
                     bool own_dims)
 {
@@ -77,8 +78,8 @@ static const char *member_name(const struct writer *w, const struct cut_group *g
     return NULL;
 }
 
-/* Returns the name of tensor t in the text, where it is an earlier member or an operand; NULL: it
- * is neither. */
+/* Returns the name of tensor t in the text, if an earlier member computes it or it is declared as
+ * an operand; else NULL. */
 static const char *known_name(const struct writer *w, const struct cut_group *g, int t)
 {
     const char *name = member_name(w, g, t);
@@ -203,8 +204,8 @@ static void write_family_main(struct writer *w, const struct graph_statement *s)
     w->shape = &f->tensor[f->node[f->n_nodes - 1].out];
 }
 
-/* Returns the declaration of operand t of an element-wise statement. The results of the statement
- * have shape w->shape in the text and shape `whole` in the network. */
+/* Returns operand t of an element-wise statement with the shape that it gets in the text. The
+ * result of the statement has shape w->shape in the text and shape `whole` in the network. */
 static struct tensor operand_shape(const struct writer *w, const struct tensor *t,
                                    const struct tensor *whole)
 {
@@ -262,8 +263,8 @@ static void take_inner_names(struct writer *w, const struct graph_statement *s)
     }
 }
 
-/* Writes statement s after the declarations of its operands. main: in its own shapes; otherwise in
- * the shapes of the main result. */
+/* Writes statement `own` after the declarations of its operands. main: its operands have their own
+ * shapes; else the shapes that fit w->shape. */
 static void write_statement(struct writer *w, const struct cut_group *g,
                             const struct graph_statement *own, bool main)
 {

@@ -3,25 +3,26 @@
  * where that says everything, else statements.  The text has names by role (Inp_in, Ker, Res), so
  * that equal kernels have equal texts.
  *
- * Every statement begins a group, except element-wise ones: they join the group that computes one
- * of their operands when they alone read it and have its shape.  Of several such groups they join
- * the last, so that a residual add is done by the later of its two producers.
+ * Every statement begins a group, except an element-wise one that has the shape of one of its
+ * operands and is the only reader of this operand.  It joins the group that computes the operand.
+ * If there are several such groups, it joins the last one: a residual add, for example, is done by
+ * the later of its two producers.
  *
  * Steps override this rule, in their order:
  *
- *     module cut T        a kernel ends at tensor T, which would stay inside one
- *     module join A B     the kernel of tensor A and the kernel of B, which reads its result, are
- *                         one */
+ *     module cut T        the kernel that computes tensor T, and would go on after it, ends at T
+ *     module join A B     the kernel of tensor A, and that of tensor B, which reads the result of
+ *                         the first, become one kernel */
 #ifndef TS_MODULE_PARTITION_H
 #define TS_MODULE_PARTITION_H
 #include "kernels/ops/graph.h"
 
-/* The input or constant `name` of a kernel's text is this tensor of the network. */
+/* An operand: the input or constant `name` in a kernel's text is this tensor of the network. */
 struct part_operand { const char *name; int tensor; };
 
 struct net_part {
     const char *spec;                     /* the text of the kernel */
-    const char *result;                   /* name of its result in that text */
+    const char *result;                   /* name of its result in spec */
     int out;                              /* the tensor of the network that it computes */
     int n_operands;
     const struct part_operand *operand;

@@ -13,8 +13,8 @@ struct cut_group {
     bool constant;
 };
 
-/* What steps demand for a tensor: that its kernel ends there, or also computes the statement that
- * reads the tensor. */
+/* What steps demand for a tensor. CUT_HERE: the kernel that computes it ends there. CUT_NOT_HERE:
+ * this kernel also computes the statements that read it. */
 enum cut_mark { CUT_BY_RULE, CUT_HERE, CUT_NOT_HERE };
 
 struct cutter {

@@ -22,7 +22,7 @@ static bool is_weighted(const struct rewrite *r, int i)
            !rewrite_int(r, i, "relu", 0) && !rewrite_has(r, i, "act");
 }
 
-/* Returns the dim of the output channels: of the result of i, or of its weights. */
+/* Returns the dim of the output channels in the result of i; weights_dim: in its weights. */
 static int channel_dim(const struct rewrite *r, int i)
 {
     return rewrite_is_any(r, i, "matmul gmm") ? rewrite_at(r, i)->shape.rank - 1 : 1;
@@ -64,8 +64,8 @@ static int add_binary(struct rewrite *r, int by, const char *suffix, const char 
     return rewrite_add(r, by, suffix, &shape, op, (int[]){ x, y }, 2, "%s", "");
 }
 
-/* scale * x + shift per channel.  Each is a vector of constants; -1 means 1 for scale, 0 for
- * shift. */
+/* scale * x + shift per channel.  scale and shift are statements that are vectors of constants, or
+ * -1: scale 1, shift 0. */
 struct channel_terms { int scale, shift; };
 
 /* Makes statement i the convolution or product w with scaled weights and a new bias. */
@@ -98,7 +98,7 @@ static void set_terms(struct rewrite *r, int i, int x, struct channel_terms by)
     rewrite_set(r, i, "add", arg, 2, "%s", "");
 }
 
-/* Computes scale = g / sqrt(v + eps), shift = b - m * scale. */
+/* Merges a batchnorm: scale = g / sqrt(v + eps), shift = b - m * scale. */
 static bool merge_batchnorm(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);
@@ -122,8 +122,8 @@ static bool merge_batchnorm(struct rewrite *r, int i)
     return true;
 }
 
-/* Whether c is a constant with one element per channel of i, along the channel dim when it is
- * broadcast. */
+/* Whether c is a constant with one element per channel of i, and its elements lie along the channel
+ * dim when it is broadcast. */
 static bool is_per_channel(const struct rewrite *r, int i, int c)
 {
     const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, c)->shape;
@@ -242,7 +242,7 @@ bool pass_pad(struct rewrite *r, int i)
     return true;
 }
 
-/* Merges the functions that families have as act=. */
+/* Merges a function that families have as act= into the statement before it. */
 bool pass_act(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);

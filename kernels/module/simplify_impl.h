@@ -9,16 +9,16 @@
 #include "kernels/base/vec.h"
 #include "kernels/module/simplify.h"
 
-/* A declaration (op is "input" or "const"), a statement, or (op "") a tensor inside statement
- * arg[0] that other statements or outputs name. */
+/* A statement, a declaration (op is "input" or "const"), or an inner tensor (op is ""): one that
+ * statement arg[0] computes on the way to its result, and that other statements or outputs name. */
 struct rewrite_stmt {
     const char *name, *op, *params;
     int n_args, *arg;                     /* numbers of statements */
     struct tensor shape;                  /* only rank, shape and source are used */
-    bool family;  /* whether op is a family; an operator for any rank may have the same name */
+    bool family;  /* whether op is a family, though an operator for any rank has the same name */
     bool constant;                        /* computed from constants alone */
     bool output, fixed;  /* fixed: passes must keep it, because of the names of its inner tensors */
-    bool live;                            /* an output needs it */
+    bool live;                            /* an output needs it, or it is an input */
     int n_readers;                        /* how many arguments of live statements name this one */
 };
 
@@ -39,8 +39,8 @@ static inline const struct rewrite_stmt *rewrite_at(const struct rewrite *r, int
     return &r->stmt.data[i];
 }
 
-/* Whether statement i is the operator `op` on tensors of any rank; or the family `op`, if no such
- * operator exists. */
+/* Whether the operator of statement i is `op`.  If a family and an operator for any rank both have
+ * this name, whether it is the latter. */
 bool rewrite_is(const struct rewrite *r, int i, const char *op);
 /* Whether the operator of i is in the list ops, which is separated by blanks. */
 bool rewrite_is_any(const struct rewrite *r, int i, const char *ops);
@@ -50,7 +50,7 @@ bool rewrite_is_inner(const struct rewrite *r, int i);
 bool rewrite_same_shape(const struct rewrite *r, int i, int j);
 /* Whether all elements of constant i are *v. */
 bool rewrite_number(const struct rewrite *r, int i, double *v);
-/* Whether the params have this word. */
+/* Whether the params have a word NAME=... */
 bool rewrite_has(const struct rewrite *r, int i, const char *name);
 double rewrite_float(const struct rewrite *r, int i, const char *name, double otherwise);
 int64_t rewrite_int(const struct rewrite *r, int i, const char *name, int64_t otherwise);
@@ -59,7 +59,7 @@ int rewrite_list(const struct rewrite *r, int i, const char *name, int64_t *out)
 /* Rewrites statement i in place. */
 void rewrite_set(struct rewrite *r, int i, const char *op, const int *arg, int n_args,
                  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-/* Adds a statement of this shape. It is named after statement `by`: NAME_suffix. */
+/* Adds a statement of this shape and returns it. Its name is the name of `by` and _suffix. */
 int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tensor *shape,
                 const char *op, const int *arg, int n_args, const char *fmt, ...)
     __attribute__((format(printf, 8, 9)));

@@ -1,4 +1,4 @@
-/* Passes over products with constant matrices: matmul(x, w, bias) is their one form. */
+/* Passes over products with constant matrices, which all become matmul(x, w, bias). */
 #include "kernels/module/simplify_impl.h"
 
 /* Whether constant c has one element per column of product i: a vector, or a tensor that is

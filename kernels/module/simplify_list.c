@@ -6,15 +6,15 @@
 
 #include "kernels/ops/compose_ops.h"
 
-/* Reading a graph.  Constants and inputs that a statement made itself become declarations of their
- * own, and arguments of that statement. */
+/* Reading a graph.  Some statements do not list all their operands, and make the missing inputs and
+ * constants themselves.  In the list these are declared, and are arguments of the statement. */
 
 struct graph_reading {
     struct rewrite *r;
     const struct graph *g;
-    int *owner;                           /* per tensor: the statement that made it, or -1 */
-    int *stmt;                            /* per tensor: its number in the list, or -1 */
-    int *made;                            /* per statement: its number in the list, or -1 */
+    int *owner;                           /* per tensor: the statement of g that made it, or -1 */
+    int *stmt;                            /* per tensor: its number in r->stmt, or -1 */
+    int *made;                            /* per statement of g: its number in r->stmt, or -1 */
     int now;                              /* the statement whose loads are being visited */
 };
 
@@ -73,7 +73,8 @@ static void read_declaration(struct graph_reading *in, int t)
     str_free(&params);
 }
 
-/* Returns the number of tensor t, which is an argument or an output. */
+/* Returns the number in r->stmt of tensor t, which is an argument or an output.  Adds it if it is
+ * an inner tensor of a statement. */
 static int number_of(struct graph_reading *in, int t)
 {
     if (in->stmt[t] >= 0)

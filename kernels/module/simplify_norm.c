@@ -20,7 +20,7 @@ static bool is_quotient(const struct rewrite *r, int i, int *x, int *y)
     return true;
 }
 
-/* Sets *dim if reduction i reduces a single dim, and keeps it with extent 1. */
+/* Whether reduction i reduces a single dim, *dim, and keeps it with extent 1. */
 static bool reduced_dim(const struct rewrite *r, int i, int *dim)
 {
     int64_t axes[MAX_RANK];

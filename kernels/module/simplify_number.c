@@ -57,7 +57,7 @@ static bool number_operand(struct rewrite *r, int i)
     return !first && isfinite(1 / v) && set_affine(r, i, x, 1 / v, 0);
 }
 
-/* Whether i computes mul * x + add of its argument. */
+/* Whether i computes *mul * x + *add, where x is its argument. */
 static bool is_affine(const struct rewrite *r, int i, double *mul, double *add)
 {
     *mul = rewrite_is(r, i, "neg") ? -1 : rewrite_float(r, i, "mul", 1);
@@ -223,7 +223,7 @@ static bool agree(const double *x, const double *y)
     return true;
 }
 
-/* Returns which function of x the root computes, or -1. */
+/* Returns the index in `known` of the function of x that the root computes, or -1. */
 static int recognise(const struct rewrite *r, const struct spelled *f)
 {
     struct arena *a = arena_new();
@@ -252,8 +252,8 @@ static int recognise(const struct rewrite *r, const struct spelled *f)
     return found;
 }
 
-/* Adds the arguments of a statement to the front, unless they are numbers. The front: tensors that
- * the statements so far read and do not compute. */
+/* Adds the arguments of a statement to the front, unless they are numbers. The front is the n
+ * tensors that the statements so far read and do not compute. Returns the new n. */
 static int add_front(const struct rewrite *r, int i, int *front, int n)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);

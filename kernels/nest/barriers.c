@@ -27,7 +27,7 @@ struct barriers {
     int n;
     bool *written, *read;  /* per tile: whether it was written, read since the last barrier */
     bool *writes, *reads;  /* per tile: whether the tree that find_use saw writes, reads it */
-    bool *staged;                         /* per tile: whether its pipelined loop is around */
+    bool *staged;                         /* per tile: whether the walk is in its pipelined loop */
 };
 
 bool tree_shares(const struct tree *t)
@@ -38,7 +38,8 @@ bool tree_shares(const struct tree *t)
     return found;
 }
 
-/* Returns the first buffer with the name of this buffer: pieces of a cut loop share the array. */
+/* Returns the first buffer with the name of this one: tiles in the pieces of a cut loop share one
+ * array. */
 static int array_of(const struct barriers *b, int buffer)
 {
     int first = 0;
@@ -75,7 +76,7 @@ static void find_use(struct barriers *b, const struct tree *t)
     add_use(b, t);
 }
 
-/* Whether a barrier must stand before t, which contains none. */
+/* Whether a barrier must stand before t, which contains none. Notes the tiles that t uses. */
 static bool collides(struct barriers *b, const struct tree *t)
 {
     bool clash = false;
@@ -109,7 +110,7 @@ static void forget(struct barriers *b)
     memset(b->read, 0, sizeof *b->read * (size_t)b->n);
 }
 
-/* An iteration of loop t follows the one before. */
+/* Notes the tiles that loop t uses: each iteration follows another one, which used them. */
 static void note_iteration(struct barriers *b, const struct tree *t)
 {
     find_use(b, t);
@@ -119,7 +120,7 @@ static void note_iteration(struct barriers *b, const struct tree *t)
     }
 }
 
-/* Returns the pipelined loop t, or the loop of its first copies, with its barriers. */
+/* Returns t with its barriers. t is a pipelined loop, or the loop of the first copies of one. */
 static const struct tree *place_pipelined(struct barriers *b, const struct tree *t)
 {
     struct tree *copy = ARENA_DUP(exprs_arena(b->p), t, 1);

@@ -1,11 +1,11 @@
 /* Copies in vectors: an innermost serial loop that only moves data along contiguous elements, such
  * as padding, a conversion or the filling of a tile, becomes vector loops:
  *
- *     for i in range(100): X[i] = Y[i]
+ *     for i in range(150): X[i] = Y[i]
  * ==>
- *     for i.v in range(1):
+ *     for i.v in range(2):
  *         for i in vectorize(64): X[64*i.v + i] = Y[64*i.v + i]
- *     for i in vectorize(36): X[i + 64] = Y[i + 64]
+ *     for i in vectorize(22): X[i + 128] = Y[i + 128]
  *
  * A tile that a block shares is copied 16 bytes at a time where both sides are aligned.
  *
@@ -16,7 +16,7 @@
 
 #include "kernels/ir/simplify.h"
 
-#define COPY_LANES 64                     /* most lanes of a vector loop; longer loops are split */
+#define COPY_LANES 64                     /* lanes; a copy of twice this length or more is cut */
 
 /* Whether v moves data only: a load or a constant. */
 static bool moves(const struct val *v)
@@ -24,7 +24,7 @@ static bool moves(const struct val *v)
     return v->kind == VAL_LOAD || v->kind == VAL_CONST;
 }
 
-/* Whether t is a serial loop around one copy between adjacent elements. */
+/* Whether t is a serial loop around one store that copies to adjacent elements. */
 static bool is_copy(const struct low *w, const struct tree *t)
 {
     struct exprs *p = w->in->pool;
@@ -66,7 +66,7 @@ static const struct tree *loop_like(struct arena *a, const struct tree *t, const
     return loop;
 }
 
-/* Appends a vector loop of n iterations; the first one is iteration `from` of t. */
+/* Returns a vector loop of n iterations; the first one is iteration `from` of t. */
 static const struct tree *lanes(struct exprs *p, const struct tree *t, const struct expr *from,
                                 int64_t n)
 {
@@ -76,8 +76,7 @@ static const struct tree *lanes(struct exprs *p, const struct tree *t, const str
     return loop_like(exprs_arena(p), t, var, n, LOOP_VECTORIZE, store);
 }
 
-/* Whether an element is aligned to n elements when var is a multiple of n, and the next value of
- * var is the next element. */
+/* Whether `offset` is a multiple of n when var is one, and grows by 1 when var does. */
 static bool is_aligned(struct exprs *p, const struct expr *offset, const struct expr *var,
                        int64_t n)
 {
@@ -93,8 +92,8 @@ static bool is_aligned(struct exprs *p, const struct expr *offset, const struct 
 
 #define WIDE_BYTES 16                     /* the widest access of a thread of a GPU */
 
-/* If t is the innermost loop that fills a shared tile, returns it as a loop over 16 bytes; else
- * returns t. */
+/* If t is the innermost loop that fills a shared tile, and can copy 16 bytes at a time, returns the
+ * loop that does so; else returns t. */
 static const struct tree *wide_copy(const struct low *w, const struct tree *t)
 {
     struct exprs *p = w->in->pool;

@@ -8,7 +8,8 @@
  *                   write-back of the accumulator, and the element-wise consumers attached here
  *
  * A loop of an inexact split is emitted in pieces (pieces.c): the part where every iteration is in
- * range, and the tail.  Each has a stage with exact extents, so neither needs a condition. */
+ * range, and the tail.  Each piece has a stage of its own, with exact extents where possible, so
+ * that few pieces need a condition. */
 #include "kernels/nest/lower.h"
 #include "kernels/nest/lower_impl.h"
 #include "kernels/nest/tensor.h"
@@ -112,7 +113,7 @@ static void wrap_scope(struct low *w, int node, int buffer, struct kids *kids)
     vec_push(kids, t);
 }
 
-/* The dims of the accumulator tile are the spatial axes inside the cache_write axis. */
+/* Makes the accumulator tile.  Its dims are the spatial axes of s from axis `from` inwards. */
 static struct low_place tile_place(struct low *w, const struct stage *s, int from)
 {
     struct low_place at = { 0 };
@@ -149,9 +150,9 @@ static const struct val *place_load(struct low *w, const struct low_place *at)
                     ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
 }
 
-/* What a nest over the spatial axes does at each element. FILL: copies the tensor from memory to
- * its tile. */
-enum leaf { LEAF_INIT, LEAF_FILL /* copies the tile from home */, LEAF_EPILOGUE };
+/* What a nest over the spatial axes does at each element: initialise it, copy it from memory to its
+ * tile, or run its epilogue. */
+enum leaf { LEAF_INIT, LEAF_FILL, LEAF_EPILOGUE };
 
 /* Writes the tile back, then runs the consumers attached at this depth. */
 static void epilogue_leaf(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
@@ -193,8 +194,8 @@ static void leaf(struct low *w, const struct nest_state *st, int depth, enum lea
         epilogue_leaf(w, st, depth, kids);
 }
 
-/* Makes the loop of an axis around work that is done once for each element.  The results of a
- * tensor block are then plain elements of their lanes. */
+/* Makes the loop of an axis around work that is done once for each element.  There, a loop of a
+ * tensor block is a plain unrolled loop over the results of a lane. */
 static const struct tree *spatial_loop(struct low *w, const struct stage *s, int i,
                                        struct kids *inner)
 {
@@ -227,7 +228,8 @@ static void spatial_nest(struct low *w, const struct nest_state *st, int i, int 
     }
 }
 
-/* Returns the store that updates a sum or maximum, or NULL when the update would add nothing. */
+/* Returns the store that updates a sum or maximum, or stores a value without a reduction. NULL: the
+ * update would add nothing. */
 static const struct tree *update_store(struct low *w, const struct nest_state *st)
 {
     const struct expr *guard = NULL;
@@ -244,8 +246,8 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     return place_store(w, st->s, &st->target, how, v, inside);
 }
 
-/* Notes at kids[from] the value of axis x: this piece of a loop (cut into n pieces) has a single
- * iteration, and therefore no loop. */
+/* If the loop of axis x was cut into n pieces, and this piece has a single iteration, the piece has
+ * no loop: notes the value of x at kids[from]. */
 static void note_piece(struct low *w, const struct axis *x, int n, struct kids *kids, int from)
 {
     if (n < 2 || !axis_is_fixed(x) || kids->len == from)
@@ -310,8 +312,8 @@ static bool has_epilogue(const struct low *w, const struct nest_state *st, int d
     return false;
 }
 
-/* Emits the body when every tile needed at this depth is open: initialises, goes deeper (or
- * updates), and finishes. */
+/* Emits the body at a depth whose tiles are open: the initialisation, then the loops inside (or the
+ * update of one element), then the epilogue. */
 static void body_inside(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     int reduction = first_reduction(st->s);
@@ -361,9 +363,9 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
     vec_free(&here);
 }
 
-/* Returns the depth at which the accumulator tile opens, or -1.  Sums of a narrow type are never
- * in memory of that type, where every addition would be rounded, and tensor cores add to registers:
- * such sums have a tile outside of all reductions. */
+/* Returns the depth at which the accumulator tile opens, or -1 without a tile.  A sum of a narrow
+ * type needs a tile outside of all reductions, because memory of this type would round every
+ * addition.  So does the sum of a tensor block, because tensor cores add to registers. */
 static int tile_depth(const struct low *w, const struct stage *s, const struct node *n)
 {
     int depth = s->cache_at ? stage_axis(s, s->cache_at) + 1 : -1, reduction = first_reduction(s);

@@ -20,27 +20,27 @@ struct lowering {
 };
 
 /* Lowers a program to a loop tree.  Fails with ERR_STEP only when the tile of an attached producer
- * or of a cached operand is too large, or tensor cores cannot multiply a tensor block.  So a
- * program without such tiles and blocks always has a tree. */
+ * or of a cached operand, a tensor block or a pipelined loop is impossible.  A program without
+ * these always has a tree. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
-/* number of tiles of such operands, and of tensor blocks */
+/* Returns the number of these tiles, tensor blocks and pipelined loops in a program. */
 int lower_tiles(const struct lowering *in);
 /* Returns how often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 
 /* Whether `node` may be computed inside axis `axis` of stage `at`.  Two kinds of nodes may: a
- * simple producer that only this stage reads, and an element-wise consumer of the stage with the
- * physical layout of the producer.  A consumer may read the stage directly, or through consumers
- * already attached there. */
+ * simple producer that only this stage reads, and an element-wise consumer of this stage that has
+ * the same physical layout.  A consumer may read the stage directly, or through consumers already
+ * attached there. */
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
                         struct err *e);
 
 /* Whether `node` may be inlined. An element must then read at most 4096 others. */
 bool lower_inline_check(const struct lowering *in, int node, struct err *e);
-/* Whether the result of `node` may be stored around the caches.  It must be stored in memory,
- * once. */
+/* Whether the result of `node` may be stored around the caches.  Each element must be stored in
+ * memory, and only once. */
 bool lower_stream_check(const struct lowering *in, int node, struct err *e);
-/* Whether a streamed node is still stored only once, with its present loops.  True for a node that
+/* Whether the present loops of a streamed node store each element only once.  True for a node that
  * is not stored in memory. */
 bool lower_streamed_check(const struct lowering *in, int node, struct err *e);
 bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e);

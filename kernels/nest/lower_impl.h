@@ -7,16 +7,16 @@
 
 struct kids { const struct tree **data; int len, cap; };
 
-/* Peels t: cuts loops around `select(3 <= h && h < 227, x, 0)` into ranges that need no condition,
- * and appends these pieces to out. */
+/* Peels t: cuts loops around a select, such as `select(3 <= h && h < 227, x, 0)`, into ranges that
+ * need no condition.  Appends these pieces to out. */
 void tree_peel(struct exprs *p, const struct tree *t, struct kids *out);
 
 /* Turns guards into bounds of loops, or drops guards that always hold, so that no iteration runs
  * for which a guard is false.  Appends the pieces of t to out. */
 void tree_skip(struct exprs *p, const struct tree *t, struct kids *out);
 
-/* Makes vector loops of the innermost serial loops of t that only copy along contiguous elements,
- * and appends t. */
+/* Makes vector loops of the innermost serial loops of t that only copy along contiguous elements.
+ * Appends the new t to out. */
 struct low;
 void low_copies(struct low *w, const struct tree *t, struct kids *out);
 /* Returns t with asynchronous copies in the loop that its stage pipelines (pipeline.c). */
@@ -27,7 +27,7 @@ struct binding {
     /* element-wise: the value that replaces the load at the current point; NULL: none */
     const struct val *value;
     int tile;                             /* buffer of the producer tile, or -1 */
-    bool one_copy;  /* whether the tile holds only the first copy of an unfolded element */
+    bool one_copy;  /* whether the tile holds only the canonical copy of an unfolded element */
     /* first physical index that the tile holds, per physical dim */
     const struct expr *origin[MAX_DIMS];
 };
@@ -54,7 +54,7 @@ struct low {
     struct err *e;
 };
 
-/* Whether tensor t is stored in memory; false for an intermediate that only attached nodes use. */
+/* Whether tensor t is stored in memory; some intermediates are only in a tile, or inlined. */
 bool low_lives_in_memory(const struct lowering *in, int t);
 void low_open(struct low *w);  /* decides which tensors are parameters and makes their buffers */
 void low_close(struct low *w);
@@ -68,8 +68,8 @@ const struct func *low_func(struct low *w, const struct kids *roots);
  * the place in memory. */
 struct low_place { int buffer, rank; const struct expr *idx[MAX_DIMS]; };
 
-/* The state of lowering one stage, while its loops are emitted from the outside to the inside.
- * In the pieces of a loop, extents are exact. */
+/* The state of lowering one stage, while its loops are emitted from the outside to the inside.  In
+ * a piece of a loop, s has the extents of that piece. */
 struct nest_state {
     const struct stage *s;
     const struct node *n;
@@ -109,9 +109,9 @@ const struct tree *low_store(struct low *w, int node, int buffer, const struct e
                              int rank,
                              enum store_how how, const struct val *value, const struct expr *guard);
 
-/* Returns the value that node computes at physical output position `index`. s gives the values of
- * its reduction variables when it is the node's own stage.  Loads have buffers and physical
- * indices. */
+/* Returns the value that node computes at physical output position `index`.  If s is the node's own
+ * stage, it gives the values of the reduction variables.  Loads have buffers and physical indices.
+ * *guard: whether the layout of the output has an element at `index`; NULL: always. */
 const struct val *low_body(struct low *w, int node, const struct expr *const *index,
                            const struct stage *s,
                            const struct expr **guard);
@@ -133,8 +133,8 @@ const struct val *low_init(struct low *w, int node, const struct expr *const *in
 /* In a sum, select(c, x, 0) and select(c, x, 0) * y are x and x * y where c holds.  This function
  * moves c into *guard (NULL: always), so that terms that add nothing cost nothing.  Transposed
  * convolutions skip three of four taps that way, and convolutions skip the taps in an inlined
- * padding.  A condition on the variable that s vectorizes stays a select, because all lanes
- * execute together. */
+ * padding.  In a factor of a product, a condition on the variable that s vectorizes stays a select,
+ * because all lanes execute together. */
 const struct val *low_summand(struct low *w, const struct val *v, const struct stage *s,
                               const struct expr **guard);
 
@@ -146,9 +146,9 @@ const struct val *low_body_past_tiles(struct low *w, int node, const struct expr
 /* Returns v where guard holds and 0 elsewhere: the holes of a layout contain 0 (SPEC B.5). */
 const struct val *low_guarded(struct low *w, const struct val *v, const struct expr *guard);
 
-/* Makes a tile of producer `node`, in the form that its stage requests. The tile covers the
- * elements that stage s reads inside depth pos. Adds the nest that fills the tile, and binds the
- * tensor to it. Returns the buffer of the tile, or -1 with w->ok false. */
+/* Makes a tile of producer `node`, in the form that its stage requests.  The tile covers the
+ * elements that stage s reads inside its first pos loops.  Adds the nest that fills the tile, and
+ * binds the tensor to the tile.  Returns the buffer of the tile, or -1 with w->ok false. */
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids);
 /* Like low_producer, for an operand in memory (cache_read): the tile is a copy. */
 int low_cached_read(struct low *w, const struct cached_read *read, const struct stage *s, int pos,

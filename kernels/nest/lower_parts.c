@@ -31,12 +31,11 @@ static bool reads_through(const struct lowering *in, int n, int t)
     return s.found;
 }
 
-/* Whether tensor t is stored in memory.  It is, except for an intermediate that only attached nodes
- * use:
- *   - a producer attached to its only consumer lives in that consumer's tile;
- *   - an attached stage's intermediate lives in the accumulator tile when every consumer is
- * attached at the tile's own loop, and an attached consumer's intermediate when every consumer of
- * it is attached there as well. */
+/* Whether tensor t is stored in memory.  These intermediates are not:
+ *   - the result of an inlined node;
+ *   - the result of an attached producer, which is in a tile of its consumer;
+ *   - the result of a stage with an accumulator tile, if all readers are attached at its loop;
+ *   - the result of an attached consumer with one reader that is attached at the same loop. */
 bool low_lives_in_memory(const struct lowering *in, int t)
 {
     const struct graph *g = in->graph;
@@ -221,9 +220,9 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
 
 static const struct val *point_load(void *ctx, const struct val *load);
 
-/* Whether the tile must always hold the same copy of an unfolded element.  The loop bounds decide
- * which copy a window reads; a loop that is cut inside of a tile has other bounds than the tile was
- * made for. */
+/* Whether accesses to a tensor must use the canonical copy of an unfolded element.  Otherwise the
+ * loop bounds decide which copy a window reads.  A loop that is cut inside of a tile has other
+ * bounds than those that the tile was made for. */
 static bool one_copy(const struct point *pt, int tensor)
 {
     const struct binding *b = &pt->w->bound[tensor];

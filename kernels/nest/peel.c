@@ -2,13 +2,14 @@
  * that the conditions hold by construction, as a person writes padding: zero the border, copy the
  * middle.
  *
- * A condition x < y that is linear in the loop variable v and free of the loops inside bounds it:
+ * A condition x < y that is linear in the loop variable v, without variables of inner loops,
+ * becomes a bound of v:
  *     y - x - 1 = c*v + rest >= 0   ==>   v >= ceil(-rest / c)        when c > 0,
  *                                         v < floor(rest / -c) + 1    when c < 0 */
 #include "kernels/nest/lower_impl.h"
 #include "kernels/ir/simplify.h"
 
-/* Returns the store at the end of a perfect nest of serial loops, or NULL. */
+/* Returns the store at the end of a perfect nest of loops, or NULL. */
 static const struct tree *perfect_store(const struct tree *t)
 {
     while (t->kind == TREE_LOOP) {
@@ -99,8 +100,8 @@ static bool cut(struct exprs *p, const struct tree *loop, const struct tree *sto
     return true;
 }
 
-/* Whether t is a serial loop with constant bounds around a select. A piece may be cut again:
- * concatenating three tensors needs two cuts. */
+/* Whether t is a serial loop with constant bounds around a select.  Its bounds need not be those of
+ * a whole loop, because a piece may be cut again: concatenating three tensors needs two cuts. */
 static bool peelable(const struct tree *t, const struct tree *store)
 {
     bool known = !t->begin || (t->begin->kind == EXPR_CONST && t->end->kind == EXPR_CONST);

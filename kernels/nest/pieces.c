@@ -1,10 +1,13 @@
 /* Cuts loops that a split did not divide.  Splitting an axis of extent E by f gives ceil(E/f) x f
- * iterations, and the stage keeps the limit f * x.0 + x.1 < E.  The loop of an axis v of a limit is
- * cut where the limit stops holding for all iterations inside.  With value = c*v + inner + k < E,
- * 0 <= inner <= R, full = (E-1-k-R)/c + 1, some = (E-1-k)/c + 1, v has up to three ranges:
- *     v < full          always in range: the limit is dropped.  some <= v   never: not emitted.
- *     full <= v < some  partly: if this is one iteration, v becomes a constant and the limit an
- *                       exact extent of the loops inside; else the limit stays, as a condition. */
+ * iterations, and the stage keeps the limit f * x.0 + x.1 < E.  A loop over an axis v of a limit is
+ * cut where the limit stops holding for all iterations inside.  For the limit c*v + inner + k < E
+ * with 0 <= inner <= R, let full = (E-1-k-R)/c + 1 and some = (E-1-k)/c + 1.  v has up to three
+ * ranges:
+ *     v < full          The limit always holds, and is dropped.
+ *     full <= v < some  The limit holds for some iterations inside.  If v has one value here, it
+ *                       becomes a constant, and the limit an exact extent of the loops inside.
+ *                       Otherwise the limit stays, as a condition.
+ *     some <= v         The limit never holds: these iterations are not emitted. */
 #include "kernels/nest/lower_impl.h"
 #include "kernels/base/number.h"
 
@@ -17,8 +20,8 @@ bool axis_is_fixed(const struct axis *x)
     return x->var->kind == EXPR_CONST;
 }
 
-/* Returns s with axis i limited to [first, first + extent).  *value: a variable from 0 plus first,
- * or a constant when extent is 1. */
+/* Returns s with axis i limited to [first, first + extent).  *value replaces the variable of the
+ * axis: it is first plus a variable from 0, or the constant first when extent is 1. */
 static struct stage *narrowed(struct low *w, const struct stage *s, int i, int64_t first,
                               int64_t extent, const struct expr **value)
 {
@@ -86,7 +89,7 @@ static struct stage *without_limit(struct low *w, const struct stage *s, int l)
     return t;
 }
 
-/* Cuts st at limit l. Returns the number of pieces. */
+/* Cuts the loop of axis i at limit l. Returns the number of pieces. */
 static int cut(struct low *w, const struct nest_state *st, int i, int l, struct nest_state *out)
 {
     const struct axis *x = &st->s->axis[i];

@@ -12,14 +12,14 @@
  *
  * Every iteration commits, also the last ones, which copy nothing: the wait counts commits.  The
  * barrier makes the copies of all threads visible, and it ends the reads of the stage that is
- * overwritten next, that of iteration k - 1.  In order, the tree computes the same: a copy is then
- * done at once. */
+ * overwritten next, that of iteration k - 1.  A tree that runs in order computes the same: it makes
+ * each copy at once. */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"
 
-/* A loop that is pipelined.  from, with: its variable and what replaces it; slot: the stage that a
- * tile is in; ring: per buffer, whether it has stages. */
+/* A loop that is pipelined.  from: its variable; with: what replaces it (NULL: it stays); slot: the
+ * index of the stage to access; ring: per buffer, whether it has stages. */
 struct pipe {
     struct low *w;
     const struct stage *s;
@@ -51,7 +51,7 @@ static const struct val *staged_load(void *ctx, const struct val *load)
                                                             load->rank));
 }
 
-/* Returns t with the stages of its tiles. */
+/* Returns t with slot as the first index of each access to a tile that has stages. */
 static const struct tree *staged_tree(struct pipe *x, const struct tree *t)
 {
     struct arena *a = x->w->arena;
@@ -73,7 +73,7 @@ static const struct tree *staged_tree(struct pipe *x, const struct tree *t)
 
 /* --- What can be copied ----------------------------------------------------------------------- */
 
-/* Refuses the tile that t fills. */
+/* Refuses to fill the tile by asynchronous copies. */
 static bool refuse_copy(struct low *w, const char *tile, const char *why, const char *fix)
 {
     err_set(w->e, ERR_STEP, "%s %s, and an asynchronous copy only copies 4, 8 or 16 bytes", tile,
@@ -81,8 +81,8 @@ static bool refuse_copy(struct low *w, const char *tile, const char *why, const 
     return err_fix(w->e, "%s", fix);
 }
 
-/* Whether asynchronous copies can do what t does: it fills a shared tile by 4, 8 or 16 bytes.
- * False with w->e; *buffer: the tile, or -1 when t fills none. */
+/* Whether asynchronous copies can do what t does: it fills a shared tile by 4, 8 or 16 bytes.  Sets
+ * w->e if t fills a tile in another way.  *buffer: the tile, or -1 when t fills none. */
 static bool can_copy(struct low *w, const struct tree *t, int *buffer)
 {
     int64_t lanes = 1;
@@ -127,7 +127,7 @@ static bool refuse_loop(const struct pipe *x, const char *why, const char *fix)
     return err_fix(x->w->e, "%s", fix);
 }
 
-/* Gives the tile stages, one more dimension outside of all. */
+/* Gives the tile stages: they are its new outermost dim. */
 static bool add_stages(struct pipe *x, int buffer)
 {
     struct buffer *b = &x->w->buffers.data[buffer];
@@ -143,7 +143,8 @@ static bool add_stages(struct pipe *x, int buffer)
 
 /* --- The loops -------------------------------------------------------------------------------- */
 
-/* Returns the loop of copies for the iterations var, of which it is the n-th part. */
+/* Returns a loop over var, in [0, extent), that fills the tiles of iteration var of the pipelined
+ * loop. */
 static struct tree *copies(struct pipe *x, const struct kids *fills, const struct expr *var,
                            int64_t extent)
 {
@@ -163,7 +164,8 @@ static struct tree *copies(struct pipe *x, const struct kids *fills, const struc
     return t;
 }
 
-/* Returns the copies before the loop.  The last one of each iteration commits. */
+/* Returns the loop of copies before the pipelined loop.  The last copy of each iteration
+ * commits. */
 static const struct tree *first_copies(struct pipe *x, const struct kids *fills)
 {
     const char *name = arena_printf(x->w->arena, "%s.first", x->loop->var->name);
@@ -178,7 +180,8 @@ static const struct tree *first_copies(struct pipe *x, const struct kids *fills)
     return t;
 }
 
-/* Returns the copies of an iteration of the loop, which first waits for its own. */
+/* Returns the copies that an iteration of the pipelined loop makes for a later iteration.  Before
+ * them, it waits for the copies that were made for itself. */
 static const struct tree *copies_ahead(struct pipe *x, const struct kids *fills)
 {
     struct exprs *p = x->w->in->pool;

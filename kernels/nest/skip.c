@@ -8,20 +8,19 @@
  *     for kh in range(max(0, 1 - h), min(3, 57 - h)):
  *         S
  *
- * There are four rewrites.  Each handles one conjunct 0 <= c*v + rest of the guards below the loop
- * of v:
- *   tighten  every store below has the conjunct, and no variable of an inner loop occurs in it: it
- *            becomes a bound.  So does any condition on v alone that holds in one range of a short
- *            loop, as (1 + v) % 2 == 0 does for the taps of one phase of a transposed convolution
- *   cut      the conjunct has variables of unrolled inner loops, so its reach is known: outside of
- *            the border iterations it always holds.  The loop is cut into border, middle, border,
- *            and only the border tests.  A narrow border is cut into its iterations; a wide border
- *            stays a loop, since the code of two such loops would be multiplied
- *   range    a short reduction around an unrolled tile, in the border: it is cut where another part
- *            of the tile becomes valid, and each range computes that part of the tile
- *   unroll   like range, for less simple conditions: all loops are written out, so each tap and
- * each
- *            element of the tile is a number, and the test disappears */
+ * There are four rewrites, for conjuncts 0 <= c*v + rest of the guards below the loop of v:
+ *   tighten  If every store below has the conjunct, and no variable of an inner loop occurs in it,
+ *            it becomes a bound of v.  In a short loop, so does any condition on v alone that
+ *            holds in one range: (1 + v) % 2 == 0, for example, for the taps of one phase of a
+ *            transposed convolution.
+ *   cut      If the conjunct has variables of unrolled inner loops, it always holds outside of
+ *            known border iterations.  The loop is cut into border, middle and border, and only the
+ *            borders test the conjunct.  A narrow border is cut into single iterations.  A wide
+ *            border stays a loop: cutting two nested loops so would multiply the code.
+ *   range    In the border, a short reduction around an unrolled tile is cut where another part of
+ *            the tile becomes valid.  Each range computes the valid part of the tile.
+ *   unroll   For less simple conditions, such a reduction is unrolled.  Each tap and each element
+ *            of the tile is then a number, and the test disappears. */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"
@@ -104,8 +103,9 @@ static const struct tree *loop_of(const struct tree *t, const struct expr *v)
     return NULL;
 }
 
-/* A condition x < y in the form 0 <= c*v + reach + rest. reach, in [lo, hi], is the part that comes
- * from the loops inside. rest comes from the loops around. */
+/* A condition x < y in the form 0 <= c*v + reach + rest.  reach, in [lo, hi], is the part that
+ * comes from loops inside the loop of v.  rest comes from loops around it.  inner, unrolled:
+ * whether a loop inside, and an unrolled one, has a term. */
 struct form {
     int64_t c, lo, hi;
     const struct expr *rest;
@@ -114,8 +114,8 @@ struct form {
     int64_t step;                         /* increment per iteration of `only` */
 };
 
-/* The state of skipping. value: per enclosing loop its variable, or the constant if it has one
- * iteration. */
+/* The state of skipping.  var: the variables of those enclosing loops that have one iteration;
+ * value: the value of each of these variables. */
 struct skip {
     struct exprs *p;
     VEC(const struct expr *) var;
@@ -227,8 +227,8 @@ static const struct tree *tighten(struct skip *s, const struct tree *t)
     return any ? low_ranged(p, t, expr_simplify(p, lo), expr_simplify(p, hi)) : t;
 }
 
-/* Sets [*lo, *hi) to the iterations of t in which conjunct f holds throughout the inner loops.
- * Returns false when this depends on enclosing loops. */
+/* Narrows [*lo, *hi) to the iterations in which conjunct f holds in all iterations of the inner
+ * loops.  Returns false when this range depends on enclosing loops. */
 static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
 {
     if (f->rest->kind != EXPR_CONST)
@@ -328,8 +328,8 @@ static int64_t form_at(const struct form *f, int64_t v, int64_t inner)
     return f->c * v + f->step * inner + f->rest->value;
 }
 
-/* Finds where to cut t: each condition on it must involve one unrolled loop inside, and all
- * stores of that loop must have it. */
+/* Finds where to cut t.  Each condition on its variable must involve one loop inside, which is
+ * unrolled, and all stores in that loop must have the condition. */
 static bool find_ranges(struct skip *s, const struct tree *t, struct ranges *r)
 {
     struct exprs *p = s->p;

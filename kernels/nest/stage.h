@@ -17,8 +17,8 @@ struct axis {
     const struct expr *var;               /* in 0 .. extent-1; the name in lower case */
 };
 
-/* The condition value < below.  It must be checked where loops of an inexact split run past the
- * end.  reduce: it is a limit of a reduction. */
+/* The condition `value < below`, which must be checked where loops of an inexact split run past the
+ * end.  reduce: whether these are loops of a reduction. */
 struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
 #define MAX_READS 4
@@ -85,9 +85,9 @@ bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
  * lanes of a vectorized reduction are combined to one value after its last iteration. */
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
                     const struct stage **out, struct err *e);
-/* Makes a tensor block of the loops over 16 rows, 16 columns and 16 steps of a sum, which a warp
- * multiplies on its tensor cores (tensor.h).  Each lane has 8 of the 16 x 16 results, those that
- * the instruction mma.m16n8k16 gives it:
+/* Makes a tensor block of the loops over 16 rows, 16 columns and 16 (f32: 8) steps of a sum.  A
+ * warp multiplies the block on its tensor cores (tensor.h).  Each lane has 8 of the 16 x 16
+ * results, those that the instruction mma.m16n8k16 gives it:
  *
  *     rows = 8 * rows.0 + lane / 4,   columns = 8 * columns.0 + 2 * (lane % 4) + columns.1
  *
@@ -96,7 +96,7 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
 #define TENSOR_SIDE 16
 #define TENSOR_LANES 32
 struct tensor_axes { int rows, columns, sum; int64_t steps; };
-/* Returns the steps of a block's sum: 16 of 16 bits, 8 of 32 bits (f32, which becomes tf32). */
+/* Returns the number of steps in a block's sum: 16 for a type of 16 bits, 8 for f32 (as tf32). */
 static inline int64_t tensor_steps(const struct elem_type *type)
 {
     return 32 / type->bytes;
@@ -106,14 +106,14 @@ bool stage_tensorize(struct exprs *p, const struct stage *s, struct tensor_axes 
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
                        struct err *e);
 /* Adds a cache_read: before the loops inside the axis run, the elements of an operand that they
- * read are copied into a local tile. */
+ * read are copied into a tile. */
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                       struct tile_form form, const struct stage **out, struct err *e);
 /* Swizzles the shared tile of a cached operand so that `keep` elements stay together. */
 bool stage_swizzle(struct exprs *p, const struct stage *s, const char *tensor, int64_t keep,
                    const struct stage **out, struct err *e);
-/* Gives the shared tiles of the axis several stages, which asynchronous copies fill while others
- * are read.  One stage: undoes that. */
+/* Gives the shared tiles at the axis several stages: asynchronous copies fill a stage while another
+ * one is read.  stages = 1 undoes this. */
 #define MAX_STAGES 8
 bool stage_pipeline(struct exprs *p, const struct stage *s, int axis, int64_t stages,
                     const struct stage **out, struct err *e);
@@ -130,6 +130,6 @@ bool stage_check(const struct stage *s, struct err *e);
 void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *from,
                  const struct expr *const *with, int n);
 
-/* Prints the loops in order with their extents, for error messages: " N.0(128) M.0(32) K(1024)". */
+/* Prints the loops in order with their extents, for error messages: "N.0(128) M.0(32) K(1024)". */
 void stage_print_axes(struct str *out, const struct stage *s);
 #endif

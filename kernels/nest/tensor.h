@@ -23,7 +23,8 @@ struct tensor_block {
 };
 
 /* Reads the block that begins at t, the loop of its sum.  lane: the variable of the lanes; of: the
- * name of the result, for messages.  Fails with ERR_STEP when tensor cores cannot do it. */
+ * name of the result, for messages.  Fails with ERR_STEP when tensor cores cannot multiply the
+ * block. */
 bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struct tree *t,
                        const struct expr *lane, const char *of, struct tensor_block *out,
                        struct err *e);

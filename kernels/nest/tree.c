@@ -130,7 +130,7 @@ static const struct tree *print_loops(struct printer *pr, const struct tree *t, 
     return t;
 }
 
-/* Appends a comment to the line: the iterations of the cut loops that this piece is. */
+/* Appends a comment to the line: the values that the variables of cut loops have in this piece. */
 static void print_piece(struct printer *pr, int line, const char *piece)
 {
     if (!piece)

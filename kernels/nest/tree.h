@@ -18,8 +18,8 @@ enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL, LOOP_TH
                 LOOP_BLOCK_X, LOOP_BLOCK_Y, LOOP_BLOCK_Z,
                 LOOP_THREAD_X, LOOP_THREAD_Y, LOOP_THREAD_Z, LOOP_ANN_COUNT };
 extern const char *const loop_ann_name[];  /* "range" "parallel" "vectorize" "unroll" "threads"
-                                            * "tensor" */
-/* Whether the iterations of such a loop are blocks or threads of a GPU. */
+                                            * "tensor" "block.x" ... "thread.z" */
+/* Whether the iterations of a loop with this annotation are blocks or threads of a GPU. */
 static inline bool loop_is_bound(enum loop_ann ann)
 {
     return ann >= LOOP_BLOCK_X;
@@ -37,21 +37,22 @@ static inline int64_t loop_bound_limit(enum loop_ann ann)
 /* The memory of a buffer. A parameter of the function is in global memory. A buffer that exists in
  * one SCOPE is local (stack and registers), or shared by the threads of a GPU block. */
 enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL, MEMORY_SHARED };
-/* Shared memory of a block. A kernel declares up to SHARED_BYTES; more, up to SHARED_MOST on a GPU
- * of compute capability 9.0, is dynamic: the launch asks for it. Other GPUs have less (8.0: 163
- * KiB, 8.6 and 8.9: 99 KiB); the device and the simulator refuse what exceeds their own limit. */
+/* Bytes of shared memory of a block.  A kernel declares up to SHARED_BYTES.  More, up to
+ * SHARED_MOST on a GPU of compute capability 9.0, is dynamic: the launch asks for it.  Other GPUs
+ * have less (8.0: 163 KiB, 8.6 and 8.9: 99 KiB).  A device, or its simulator, refuses more than it
+ * has. */
 #define SHARED_BYTES (48 << 10)
 #define SHARED_MOST (227 << 10)
 #define SHARED_ALIGN 16                   /* bytes, of each tile */
-/* Returns the room of a tile of so many bytes: the next tile is aligned, too. */
+/* Returns the bytes that a tile takes in shared memory, with a gap that aligns the next tile. */
 static inline int64_t shared_room(int64_t bytes)
 {
     return (bytes + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
 }
 
-/* The place of element i of a shared tile: i ^ (i >> shift & mask). The bits of the row are XORed
- * into those of the column, so that the elements of a column lie in different banks. mask 0: place
- * i. */
+/* A swizzle (struct swizzle) puts element i of a shared tile at place i ^ (i >> shift & mask).
+ * Bits of the row are XORed into those of the column, so that the elements of a column lie in
+ * different banks.  With mask 0, element i is at place i. */
 #define BANKS_BYTES 128                   /* one word of each bank of shared memory */
 struct swizzle { int shift; int64_t mask; };
 
@@ -63,7 +64,7 @@ struct buffer {
     const struct elem_type *type;
     enum memory_scope memory;
     struct swizzle swizzle;
-    int64_t stages;                  /* of a pipelined tile, its outermost dim; 0: none */
+    int64_t stages;                  /* of a pipelined tile: extent of its outermost dim; else 0 */
     bool written, read;              /* whether the function writes or reads it */
     bool stream;                     /* whether to store around the caches where the code can */
     int rank;
@@ -74,8 +75,8 @@ struct buffer {
     const char *holds;
 };
 
-/* A prefetch of a loop: each iteration fetches the cache lines of a buffer that the iteration
- * `ahead` later reads.  It changes no value. */
+/* A prefetch of a loop: each iteration fetches the cache lines of a buffer that the loop reads
+ * `ahead` iterations later.  A prefetch changes no value. */
 struct prefetch { int buffer; int64_t ahead; };
 
 enum tree_kind { TREE_LOOP, TREE_SCOPE, TREE_STORE };
@@ -97,8 +98,8 @@ struct tree {
     bool barrier;  /* whether all threads of the block wait for each other before this tree */
     /* Of asynchronous copies to shared tiles (pipeline.c). wait: before the barrier, each thread
      * waits until only its last wait - 1 groups of copies are under way; 0: it does not wait.
-     * commit: after this tree, its copies since the last commit are a group. pipelined: of a loop:
-     * one whose tiles have stages. */
+     * commit: after this tree, the copies since the last commit become a group.  pipelined: whether
+     * this is a loop whose tiles have stages, or the loop of its first copies. */
     int wait;
     bool commit, pipelined;
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
@@ -141,8 +142,8 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
  *           for o.1 in vectorize(16):
  *               Conv[n][h.0][o.1] += Inp[...] * Ker[...]
  *
- * func_lines returns for each printed line its node and the axis name of its first loop (NULL for
- * a line with a store); cursors use them.  Its arrays have n entries and live in a. */
+ * func_lines returns for each printed line its node and the axis name of its first loop (NULL for a
+ * line without a loop); cursors use them.  Its arrays have n entries and live in a. */
 struct tree_lines { int n; const char **text; int *node; const char **axis; };
 void func_print(struct str *out, const struct func *f);
 struct tree_lines func_lines(struct arena *a, const struct func *f);
@@ -171,6 +172,6 @@ double func_needed(const struct func *f, double asked);
 double func_sums(const struct func *f, int node);
 
 /* Returns the number of stores in the code of f after the marked loops are unrolled; a vector of
- * this many lanes is one store. It measures the amount of code that a compiler must read. */
+ * `lanes` elements is one store.  This measures the amount of code that a compiler must read. */
 double func_statements(const struct func *f, int lanes);
 #endif

@@ -8,14 +8,14 @@
 #include "kernels/base/err.h"
 
 struct onnx_external {
-    const char *folder, *location;        /* folder: with a / at its end; location: inside it */
+    const char *folder, *location;        /* folder: ends with /; location: a path in the folder */
     int64_t offset;
     size_t n;                             /* how many bytes from offset on */
     int fd;
 };
 
-/* Opens the file, and checks that it lies in the folder and has enough bytes. The caller allocates
- * memory only then. Reading closes the file. */
+/* Opens the file, and checks that it lies in the folder and has enough bytes.  The caller allocates
+ * the memory only after this has succeeded.  onnx_external_read closes the file. */
 bool onnx_external_open(struct onnx_external *x, struct err *e);
 bool onnx_external_read(struct onnx_external *x, void *out, struct err *e);
 #endif

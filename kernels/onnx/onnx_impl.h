@@ -29,20 +29,21 @@ struct stmt {
     int n_in;
     const int *in;                        /* arguments: indices of statements */
     struct shape shape;
-    /* want: the model's name for the value that it computes, or NULL; name: its final name */
+    /* want: the model's name for the result, or NULL; name: the name that the statement gets */
     const char *want, *name;
     const char *value;                    /* input, const: name of the value in the model */
-    const struct onnx_tensor *data;
+    const struct onnx_tensor *data;       /* of a constant, or given for an input; else NULL */
     int node;                             /* index of the node of the model that caused it */
-    bool live;
+    bool live;                            /* whether an output of the model needs it */
 };
 
 struct value {
     const char *name;
     int type;
     struct shape shape;
-    const struct onnx_tensor *data;       /* the data of a constant; NULL for others */
-    const struct onnx_tensor *given;  /* for parameters of operators: floats given for an input */
+    const struct onnx_tensor *data;  /* of a constant, or integers given for an input; else NULL */
+    /* all data given for an input (onnx_import), which onnx_in_floats may read; else NULL */
+    const struct onnx_tensor *given;
     int stmt;                             /* its statement; -1: none yet */
     int port;                             /* index of the input of the model, or -1 */
     int blocked;                          /* the unsupported node on which it depends, or -1 */
@@ -54,12 +55,12 @@ struct imp {
     struct arena *a;
     struct onnx_graph *out;
     VEC(struct stmt) stmt;
-    VEC(struct value *) value;            /* an entry never moves */
+    VEC(struct value *) value;            /* each is allocated by itself and never moves */
     int *bucket, n_buckets;               /* hash table of the values by name */
     int64_t folded;                       /* how many elements were folded so far */
-    bool folding;  /* whether the statements being made are evaluated at once */
-    const struct onnx_node *n;            /* the node that is being translated */
-    int node;
+    bool folding;  /* whether new statements only serve to evaluate a constant (onnx_fold) */
+    const struct onnx_node *n;            /* the node that is being translated, */
+    int node;                             /* and its index */
     int type;  /* type of its results: the type of input 0, unless a handler sets another */
     const char *reason;                   /* why this node is not supported; NULL: no reason yet */
 };
@@ -71,15 +72,16 @@ bool onnx_refuse(struct imp *im, const char *fmt, ...) __attribute__((format(pri
 struct value *onnx_find_value(struct imp *im, const char *name);  /* NULL: no value has this name */
 
 /* Whether tensors of this type hold whole numbers (bool: 0 and 1).  Tensors of all numeric types
- * are computed as float32: whole numbers up to 2^24 are exact, and constants beyond are refused. */
+ * are computed as float32: whole numbers up to 2^24 are exact, and constants that are not exact are
+ * refused. */
 bool onnx_is_int(int type);
 bool onnx_is_number(int type);
 double onnx_number(const struct onnx_tensor *t, int64_t k);      /* element k */
-/* Returns t with its data as floats; NULL when a number is not exact as float32 (*bad). */
+/* Returns t with its data as floats.  NULL: float32 cannot hold the number *bad exactly. */
 const struct onnx_tensor *onnx_as_floats(struct arena *a, const struct onnx_tensor *t,
                                          double *bad);
 
-/* Sets the reason for a value whose shape is not known. */
+/* Sets the reason: the shape of v is not known.  Returns false. */
 bool onnx_shape_unknown(struct imp *im, const struct value *v);
 
 /* Inputs of the node.  If input i is missing, onnx_in_value returns NULL and sets a reason. */
@@ -103,12 +105,14 @@ bool onnx_attr_ints(struct imp *im, const char *name, int64_t *out, int max, int
 /* Converts an axis of a tensor of this rank; a negative axis counts from the end. */
 bool onnx_axis_in(struct imp *im, int64_t axis, int rank, int *out);
 
-/* Statements. */
+/* Statements.  onnx_emit and its variants append statements, and return (or set *out to) the index
+ * of the one that computes the result. fmt: the parameters. */
 int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 int onnx_emit1(struct imp *im, const char *op, int x);  /* the result has the shape of x */
 bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out);/* x and y are broadcast */
-/* Broadcasts y as before opset 7, where axis= gives the dims of x that the dims of y match. */
+/* Reshapes *y for a broadcast as defined before opset 7, where axis= is the dim of x that the first
+ * dim of y matches. */
 bool onnx_old_broadcast(struct imp *im, int x, int *y);
 bool onnx_emit_where(struct imp *im, int c, int x, int y, int *out);
 int onnx_emit_trunc(struct imp *im, int x);                              /* rounds towards 0 */
@@ -121,10 +125,10 @@ int onnx_emit_expand(struct imp *im, int x, const struct shape *to);
 bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out);
 int onnx_emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value);
 void onnx_add_constant(struct imp *im, const struct onnx_tensor *t);
-/* Declare a constant: of one number, or of data that belong to the node (`what` names them). */
+/* Declare a constant: one number, or data that the importer computes, under the name NODE/what. */
 int onnx_emit_number(struct imp *im, double v);
 int onnx_emit_data(struct imp *im, const char *what, const struct shape *shape, const f32 *data);
-/* Multiplies x along an axis of n elements by a matrix of n x to elements. */
+/* Multiplies x along an axis of n elements by a matrix of n x `to` elements. */
 bool onnx_emit_along(struct imp *im, int x, int axis, const f32 *matrix, int64_t to, int *out);
 const struct shape *onnx_shape_of(const struct imp *im, int s);
 const char *onnx_shape_text(struct imp *im, const struct shape *s, const char *sep);
@@ -139,18 +143,20 @@ bool onnx_done(struct imp *im, int s);  /* sets output 0, with the shape of stat
 void onnx_set_const(struct imp *im, int k, const struct onnx_tensor *t);
 bool onnx_wants_out(const struct imp *im, int k);
 
-/* Folds a node with constant inputs.  Returns true when it was folded.  Returns false with a reason
- * when the node is wrong, and without a reason when the node cannot be folded. */
+/* Translates the nodes of one operator. run: returns false with a reason for a node that is not
+ * supported. */
 struct handler { const char *op; bool (*run)(struct imp *im); };
+/* Folds a node with constant inputs.  Returns true when it was folded.  Returns false with a reason
+ * when the node is not supported, and without a reason when h must translate it. */
 bool onnx_fold(struct imp *im, const struct handler *h);
 
-/* Prints statement i as ti = ..., without the data of constants. */
+/* Prints statement i with the names t0, t1, ..., and without the data of constants. */
 void onnx_print_plain(struct imp *im, struct str *out, int i);
-/* Prints the live statements into im->out->text, with their bindings. plain: names them t0, t1,
- * ... */
+/* Prints the live statements into im->out->text, and sets the bindings of im->out. plain: the names
+ * are t0, t1, ... */
 void onnx_print_text(struct imp *im, bool plain);
 
+/* The handlers of each file.  Each list ends with a row of NULLs. */
 extern const struct handler onnx_window_ops[], onnx_math_ops[], onnx_move_ops[],
-    /* each list ends with NULL */
     onnx_logic_ops[], onnx_index_ops[], onnx_resize_ops[], onnx_einsum_ops[];
 #endif

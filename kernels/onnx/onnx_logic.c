@@ -112,7 +112,7 @@ static bool mod(struct imp *im)
     return onnx_emit2(im, "mul", q, y, &q) && onnx_emit2(im, "sub", x, q, &r) && onnx_done(im, r);
 }
 
-/* Emits the factor 2 ^ y of a shift. */
+/* Translates BitShift: x * 2^y, or floor(x / 2^y). */
 static bool bit_shift(struct imp *im)
 {
     int x, y;

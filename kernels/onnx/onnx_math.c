@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Translates functions of one tensor whose statement has another name than the ONNX operator. */
+/* Translates functions of one tensor that are a statement without parameters. */
 static bool unary(struct imp *im)
 {
     static const struct { const char *op, *stmt; } same[] = {
@@ -118,7 +118,6 @@ static bool prelu(struct imp *im)
            onnx_done(im, y);
 }
 
-/* Broadcasts as before opset 7, where axis= gives the dims of x that the dims of y match. */
 bool onnx_old_broadcast(struct imp *im, int x, int *y)
 {
     int64_t axis = onnx_attr_int(im, "axis", -1);
@@ -331,7 +330,7 @@ static bool layernorm(struct imp *im)
     return onnx_done(im, y);
 }
 
-/* Multiplies *y by the second input and adds the third, which get the shape `channel`. */
+/* Multiplies *y by input 1 and adds input 2, both reshaped to `channel`. */
 static bool scale_and_shift(struct imp *im, const struct shape *channel, int *y)
 {
     for (int i = 1; i < 3; i++) {
@@ -492,7 +491,8 @@ static bool reduce_prod(struct imp *im)
     return true;
 }
 
-/* Translates GroupNormalization: scale and bias are per group before opset 21, then per channel. */
+/* Translates GroupNormalization.  Before opset 21, scale and bias have one element per group, later
+ * one per channel: their length tells which. */
 static bool groupnorm(struct imp *im)
 {
     int64_t groups = onnx_attr_int(im, "num_groups", 0);

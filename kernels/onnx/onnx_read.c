@@ -1,4 +1,5 @@
-/* Reads ONNX files into plain, checked structures.  No other file uses the protobuf code. */
+/* Reads ONNX files into plain, checked structures.  The rest of the program does not use the
+ * protobuf code that is generated from the ONNX format. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,13 @@
 
 enum {
     MAX_NODES = 4000,
-    MAX_LIST = 1 << 20                    /* most entries of an attribute */
+    MAX_LIST = 1 << 20  /* most numbers of an attribute, and inputs or outputs of a node */
 };
 #define MAX_ELEMS ((int64_t)1 << 31)
 
-/* owned: whether the unpacked data live as long as the arena, so that tensors may point into them.
- * folder: the model's folder, with a / at its end; NULL: the model was read from memory. */
+/* what: the name of the data in errors. folder: the model's folder, with a / at its end; NULL: the
+ * model was read from memory. owned: whether the bytes of the file live as long as the arena, so
+ * that tensors may point into them. */
 struct onnx_reader {
     struct arena *a;
     const char *what, *folder;
@@ -241,7 +243,7 @@ static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struc
     if (!read_dims(r, p, t))
         return false;
     if (bytes_per(t->type) == 0)
-        return true;                      /* other types: only the name is read */
+        return true;                      /* other types: the data are not read */
     if (!read_raw(r, p, t, &raw))
         return false;
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)

@@ -12,8 +12,8 @@ enum {
 /* Unpacking n bytes, raw data excluded, may take 16 n bytes of memory plus SPARE_BYTES. */
 #define SPARE_BYTES ((size_t)64 << 20)
 
-/* Counts the parts of a message.  The unpacker recurses and allocates for each part, so depth and
- * number are checked on the bytes first. */
+/* Counts the parts of a message.  The unpacker of protobuf-c recurses and allocates for each part.
+ * The depth and the number of parts are therefore checked before, on the bytes. */
 
 struct wire_walk { int parts; };
 
@@ -29,7 +29,8 @@ static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
     return false;
 }
 
-/* Skips the value after the key of a field: from *p on, *len bytes; 0 for a number. */
+/* Finds the value of a field, whose key ends at *p.  The value is the *len bytes from *p on, which
+ * the caller skips.  A varint is skipped here, and *len is 0. */
 static bool skip(int wire, const uint8_t **p, const uint8_t *end, uint64_t *len)
 {
     uint64_t number;

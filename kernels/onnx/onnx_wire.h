@@ -1,5 +1,5 @@
-/* Unpacks protobuf messages from untrusted files.  The size of the file limits the memory for this:
- * an empty message takes two bytes in the file, and two hundred bytes as a struct.
+/* Unpacks protobuf messages from untrusted files.  The memory for this has a limit that grows with
+ * the size of the file: an empty message takes two bytes in the file, but two hundred as a struct.
  *
  * The raw data of tensors are not copied: a field raw_data holds the number of a span of the file
  * (wire_raw), and only the rest of the file is unpacked. */

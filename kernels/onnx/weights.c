@@ -65,7 +65,7 @@ static void keep(struct weights *w)
     }
 }
 
-/* Returns the kept file at this path, or NULL.  Drops the file when it has changed since. */
+/* Returns the kept file at this path, or NULL.  Drops a file that has changed since it was read. */
 static struct weights *take(const char *path, const struct stat *st)
 {
     for (int i = 0; i < KEPT; i++) {

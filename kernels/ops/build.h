@@ -1,9 +1,10 @@
 /* Helpers that builders of graphs share: operator families, and calls in statements.  Only
  * kernels/ops includes this.
  *
- * Both build with the same functions, but differ in names (g->call).  A family names dims, loops
- * and tensors as its definition does.  A call takes tensors of any rank: a dim of one element has
- * index 0; reductions keep their dims with extent 1, and the loop over dim D is called RD. */
+ * Families and calls build with the same functions, but with different names (g->call).  A family
+ * names dims, loops and tensors as its definition does.  A call takes tensors of any rank: a dim of
+ * one element has index 0; reductions keep their dims with extent 1, and the loop over dim D is
+ * called RD. */
 #ifndef TS_OPS_BUILD_H
 #define TS_OPS_BUILD_H
 #include "kernels/ops/graph.h"
@@ -46,7 +47,8 @@ const char *build_unlike(const struct graph *g, const char *name, const char *co
 int build_reshaped(struct graph *g, int x, const char *name, const int64_t *shape);
 /* Adds a constant with one element per element of dim `dim` of x. */
 int build_channel(struct graph *g, int x, int dim, const char *name);
-/* Returns a node over a new tensor like x (build_fresh of `out`).  Its body is a load of x. */
+/* Adds a new tensor with the shape of x, called `out` (build_fresh).  Returns a node that computes
+ * it, with a load of x as its body; the caller adds the node. */
 struct node build_like(struct graph *g, int x, const char *op, const char *out);
 /* Computes the shape of x and y broadcast as in numpy: dims are matched from the last, and an
  * extent of 1 is repeated. *def refers to dim and shape, which have room for MAX_RANK. */
@@ -69,13 +71,14 @@ int pad_node(struct graph *g, int x, const char *out, const int64_t *before, con
              double value);
 /* BiasAdd = x + Bias[channel dim]; adds the constant Bias. */
 int bias_node(struct graph *g, int x, int channel_dim);
-/* Adds x OP y, broadcast.  Returns -1 with *e when the shapes do not fit.  For kind VAL_LE, op is
- * lessequal, less or equal, and the result is 1 where the comparison is true, else 0. */
+/* Adds x OP y, broadcast.  Returns -1 with *e when the shapes do not fit.  Kind VAL_LE serves for
+ * three comparisons: op is "lessequal", "less" or "equal".  Their result is 1 where the comparison
+ * is true, else 0. */
 int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *op,
                 const char *out, struct err *e);
 
-/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words lists the names; its NULL
- * follows the functions that families have. */
+/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words lists the names.  Families
+ * offer only the functions before ACT_COUNT, whose name in act_words is NULL. */
 enum act {
     ACT_NONE, ACT_RELU, ACT_RELU6, ACT_SIGMOID, ACT_TANH, ACT_GELU /* with erf */,
     ACT_GELU_TANH /* its approximation */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT,
@@ -84,11 +87,12 @@ enum act {
     ACT_LEAKY, ACT_ELU, ACT_AFFINE, ACT_HARDSIGMOID, ACT_ALL
 };
 extern const char *const act_words[];
-/* The new tensor is named after the function ("ReLU", "GELU"). */
+/* Adds act(x).  The new tensor is named after the function ("ReLU"), but Out for a function that
+ * families do not offer. */
 int act_node(struct graph *g, int x, enum act act, double alpha, double beta);
 
-/* Multiplies a and b over their last two dims, M K and K N.  The dims before those are batches,
- * which are broadcast to those of `out`.  A vector has no M or N. ta: a is K M; tb: b is N K. */
+/* The product of a and b over their last two dims, M K and K N.  The dims before these are batches,
+ * broadcast to the batches of `out`.  A vector has no M or N. ta: a is K M; tb: b is N K. */
 struct matmul { int a, b; bool ta, tb; struct tensor_def out; };
 int matmul_node(struct graph *g, const struct matmul *m);
 
@@ -115,8 +119,9 @@ int reshape_node(struct graph *g, int x, int rank, const char *const *dims, cons
 int concat_node(struct graph *g, const int *x, int n_x, int dim);
 struct slice { int dim; int64_t from, step, n; };
 int slice_node(struct graph *g, int x, const struct slice *s);
-/* Gather: the elements of dim of x whose indices (val_picked) are in `at`.  Dim is replaced by the
- * dims of `at`; each: `at` has the dims of x, and every element picks within its own line. */
+/* Gather: out[..][k..][..] = x[..][at[k..]][..], where `dim` of x is replaced by the dims of `at`.
+ * val_picked turns the elements of `at` into indices. each (gather_elements): out and `at` have the
+ * dims of x, and out[k..] is x[k..] with at[k..] as the index of `dim`. */
 int gather_node(struct graph *g, int x, int at, int dim, bool each);
 /* Adds c ? x : y, broadcast, where c is 1 or 0.  Returns -1 with *e when the shapes do not
  * fit. */

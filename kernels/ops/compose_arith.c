@@ -48,8 +48,8 @@ int compose_where(struct call *c)
     return where_node(c->g, c->in, c->e);
 }
 
-/* Sets dims B0 B1 ... and the extents of the batches of x and y, broadcast.  Returns how many there
- * are; -1 with an error. */
+/* Broadcasts the batch dims of x and y: sets their names B0 B1 ... and their extents.  Returns the
+ * number of batch dims; -1 with an error. */
 static int add_batches(struct call *c, const char **dim, int64_t *shape)
 {
     const struct tensor *x = arg(c, 0), *y = arg(c, 1);
@@ -114,7 +114,7 @@ int compose_matmul(struct call *c)
     return finish_product(c, product);
 }
 
-/* Computes alpha * A' B' (+ beta * C). */
+/* Computes alpha * A * B, or alpha * A * B + beta * C; transa=1 and transb=1 transpose A and B. */
 int compose_gemm(struct call *c)
 {
     static const char *const dim[] = { "M", "N" };

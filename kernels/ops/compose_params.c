@@ -8,7 +8,8 @@
 
 #define MAX_WHOLE ((int64_t)1 << 40)
 
-/* The kind of each parameter; every operator uses the same. A list is separated by commas. */
+/* The kind of each parameter, which is the same in every operator.  A list has commas between its
+ * numbers. */
 enum kind { FLOAT, WHOLE, LIST, FUNCTION };
 static const struct { const char *name; enum kind kind; } kinds[] = {
     { "act", FUNCTION }, { "add", FLOAT },  { "after", LIST }, { "alpha", FLOAT },
@@ -19,6 +20,7 @@ static const struct { const char *name; enum kind kind; } kinds[] = {
     { "to", WHOLE },    { "transa", WHOLE }, { "transb", WHOLE }, { "value", FLOAT },
 };
 
+/* A word NAME=VALUE. len: its length; name: the length of NAME. */
 struct param { const char *word; size_t len, name; const char *value; };
 
 bool words_have(const char *words, const char *word, size_t n)

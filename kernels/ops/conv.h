@@ -4,23 +4,26 @@
 #define TS_OPS_CONV_H
 #include "kernels/ops/window.h"
 
-/* Over tensors Inp N I D H W, Ker O I KD KH KW, Conv N O D H W; per axis x of stride s, dilation d:
+/* Builds a convolution over tensors Inp N I D H W, Ker O I KD KH KW and Conv N O D H W.  Along each
+ * axis x, with stride s and dilation d:
  *
  *     Conv[n][o][x] = sum over i, k of Inp[n][i][s*x + d*k] * Ker[o][i][k]
  *
- * With g groups Ker has I/g input channels, and the input channel is (o / (O/g))*(I/g) + i: affine
- * as soon as a layout or a loop splits O by a divisor of O/g and the rest by what remains of O/g.
+ * With g groups Ker has I/g input channels, and the channel of Inp is (o / (O/g))*(I/g) + i.  This
+ * index is affine once a layout or loops have split O by O/g, at once or factor by factor.
  * Depthwise (c= instead of i= and o=): both channels are c, and Ker is C KD KH KW. */
 bool conv_build(struct graph *g, const struct op_family *f, const int64_t *v, struct err *e);
 
-/* The gather form (SPEC D.3).  Ker is I O KD KH KW, unflipped, as PyTorch and ONNX store it; per
- * axis of stride s, dilation d, kernel K and padding p before, with q = d*(K - 1) - p:
+/* Builds a transposed convolution in the gather form (SPEC D.3).  Ker is I O KD KH KW, unflipped,
+ * as PyTorch and ONNX store it.  Along each axis x, with stride s, dilation d, kernel K, padding p
+ * before, and q = d*(K - 1) - p:
  *
  *     Conv[n][o][x] = sum over i, k of
  *                     (x + d*k + b) % s == 0 ? Inp[n][i][(x + d*k + b) / s] * Ker[i][o][K-1-k] : 0
  *
- * where Inp is the input with ceil(q / s) zeros before (none when q < 0), b = s*ceil(q / s) - q,
- * and the same after; out = (in - 1)*s - before - after + d*(K - 1) + 1 + op. */
+ * where Inp is the input with z = max(ceil(q / s), 0) zeros before it, and b = s*z - q.  The zeros
+ * after the input follow likewise from the padding after it, and from op.  The size of Conv is
+ * out = (in - 1)*s - before - after + d*(K - 1) + 1 + op. */
 bool transposed_build(struct graph *g, const struct op_family *f, const int64_t *v,
                       struct err *e);
 

@@ -18,12 +18,12 @@ struct tensor {
     const char *dim[MAX_RANK];            /* dimension names, upper case: "N" "I" "H" "W" */
     int64_t shape[MAX_RANK];
     enum tensor_role role;
-    int producer;  /* the node that computes it; -1 for inputs and constants */
+    int producer;  /* index of the node that computes the tensor; -1 for inputs and constants */
     /* where the data are; NULL: random data (reference_fill) */
     const struct tensor_source *source;
-    /* For a constant computed from another one when its buffer is filled (winograd.h): how it is
-     * computed. The other constant has the same position in the base graph. NULL: an ordinary
-     * constant. */
+    /* How this constant is computed from another one when its buffer is filled (winograd.h); NULL:
+     * an ordinary constant.  The other constant has the same position in the base graph, if
+     * intermediate tensors are not counted. */
     const struct winograd_weights *winograd;
     int64_t whole;  /* random data are whole numbers below this; 0: any floats */
 };
@@ -77,12 +77,12 @@ struct graph {
     const char *spec;                     /* canonical: "c2d n=1 i=3 ... relu=1", in table order */
     const char *op;                       /* operator: "c2d" */
     const struct elem_type *type;         /* type of the tensors that builders add */
-    bool call;  /* whether the node comes from a call in a statement (build.h) */
+    bool call;  /* whether the graph is built for one call in a statement (build.h) */
     int n_tensors;
     struct tensor *tensor;
     int n_nodes;
     struct node *node;                    /* in topological order */
-    int main_node;                        /* index of the complex node */
+    int main_node;                        /* index of the complex node; of several, the first */
     /* The statements that made the nodes, in order, without declarations. 0: the graph is a single
      * operator, or was changed since. */
     int n_statements;
@@ -112,8 +112,8 @@ struct op_family {
     int n_params;
     const struct op_param *params;
     /* Adds tensors and nodes to *g; values[i] belongs to params[i]. Fails with ERR_RANGE when the
-     * shapes do not fit together; if its text starts with "NAME=", the error points at that word of
-     * the spec. */
+     * shapes do not fit together.  An error whose text starts with "NAME=" gets the position of
+     * that word in the spec. */
     bool (*build)(struct graph *g, const struct op_family *f, const int64_t *values,
                   struct err *e);
     /* Brings the values to canonical form, after the rules for names in ops.c have been applied;
@@ -148,7 +148,7 @@ const struct op_family *ops_find(const char *name);
  * tensors that no node reads are outputs. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
 /* Prints the operator of a statement as a text of its own: "c2d o=64 k=3 p=1 n=1 i=64 h=56 w=56".
- * The shape parameters come from its first tensor (NULL: they are left out). */
+ * The shape parameters come from `first`, its first tensor (NULL: they are left out). */
 void graph_family_spec(struct str *out, const char *op, const char *params,
                        const struct tensor *first);
 /* Whether the text starts like a statement, NAME = ... */
@@ -198,8 +198,7 @@ const struct expr *node_reduce(const struct graph *g, struct node *n, const char
 const struct val *graph_load_at(const struct graph *g, int t, const struct expr *const *idx);
 
 #define TF32_ROUNDOFF 0x1p-11             /* tf32 has 10 bits behind the point */
-/* Returns the same graph whose complex nodes round their factors (factor_roundoff of struct
- * node). */
+/* Returns the same graph, in which complex nodes have `roundoff` as their factor_roundoff. */
 const struct graph *graph_with_factors(struct arena *a, const struct graph *g, double roundoff);
 
 /* Returns the same graph with a "convert" node (an identity copy) between the caller and tensor t
@@ -218,9 +217,10 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
 const struct graph *graph_with_edge_conversion(struct arena *a, const struct graph *g, int t,
                                                int node);
 
-/* Returns the same graph with reduction r of a node factored (rfactor). The tensor NAME_rf has a
- * first dim D.0 of `factor` partial results, each over D.1 = extent / factor, and NAME combines
- * them.  factor must divide the extent, and the rank be below MAX_RANK. */
+/* Returns the same graph with reduction r (a loop over D) of a node factored (rfactor).  A new
+ * tensor NAME_rf holds `factor` partial results, along its first dim D.0.  Each reduces a loop D.1
+ * of extent / factor.  NAME combines them.  factor must divide the extent of the reduction, and the
+ * rank of NAME must be below MAX_RANK. */
 const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
                                        int64_t factor);
 

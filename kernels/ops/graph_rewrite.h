@@ -13,7 +13,8 @@ struct graph *graph_like(struct arena *a, const struct graph *g);
 int graph_copy_tensor(struct graph *to, const struct tensor *t, enum tensor_role role);
 /* Adds a copy of the node `from`. */
 void graph_copy_node(const struct remap *m, const struct node *from);
-/* Sets the main node of a graph without a complex node: the node that computes the same tensor. */
+/* Sets the main node of `to`, if that of g is not complex: the node that computes the same tensor
+ * as the main node of g. */
 void graph_keep_main(struct graph *to, const struct graph *g);
 /* Returns base + suffix, with _ appended while a tensor has that name, since graphs from text may
  * use any name. */

@@ -86,7 +86,7 @@ int slice_node(struct graph *g, int x, const struct slice *s)
     return n.out;
 }
 
-/* Appends dims of x, with names unlike those before. */
+/* Appends the dims [from, to) of x to *out, with names that differ from those before. */
 static void take_dims(const struct graph *g, const struct tensor *x, int from, int to,
                       struct tensor *out)
 {

@@ -18,7 +18,7 @@ int64_t param_value(const struct op_family *f, const int64_t *v, const char *nam
     return row >= 0 && param_is_set(v[row]) ? v[row] : otherwise;
 }
 
-/* Appends the names of the parts: " and kh= and kw=". */
+/* Appends the names of the parts: "kh= and kw=". */
 static void list_parts(struct str *out, const struct op_family *f, const struct param_group *group)
 {
     for (int i = 0; i < group->n; i++)

@@ -20,12 +20,12 @@ int64_t param_value(const struct op_family *f, const int64_t *v, const char *nam
                     int64_t otherwise);
 
 /* A common parameter (k) and its parts (kh, kw), as rows.  The canonical form has the common one
- * when all parts are equal; else it has the parts that differ from the default. apart: the parts
- * are themselves divided (ph0, ph1) and differ, so they must stay. */
+ * when all parts are equal; else it has the parts that differ from the default. apart: a part has
+ * two different sides (ph0, ph1), so the common one is not used. */
 struct param_group { int all, n; const int *part; bool apart; };
 bool param_collapse(const struct op_family *f, int64_t *v, const struct param_group *group,
                     struct err *e);
-/* Fails with ERR_SYNTAX when row `part` was given together with row `all`. */
+/* Sets the error (ERR_SYNTAX) that row `part` was given together with row `all`.  Returns false. */
 bool param_clash(const struct op_family *f, const int64_t *v, int part, int all, struct err *e);
 
 /* The rows of a family, as members of its struct. */

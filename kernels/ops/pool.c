@@ -68,7 +68,7 @@ static int mean_node(struct graph *g, const struct pool *p, bool count_pad, stru
         elems *= (double)p->w[i].k;
     if (count_pad)
         return window_node(g, p, false, "AvgPool", 1 / elems);
-    /* created first, so that the division can follow the loops of the sum */
+    /* Count is created first, so that the division can follow the loops of PoolSum */
     int count = count_node(g, p->n_axes, p->w);
     const int xy[] = { window_node(g, p, false, "PoolSum", 1), count };
     return binary_node(g, xy, VAL_DIV, "divide", "AvgPool", e);

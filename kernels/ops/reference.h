@@ -6,8 +6,8 @@
 #include "kernels/ops/graph.h"
 #include "kernels/base/subprocess.h"
 
-/* Fills data with uniform floats in [-1, 1), or whole numbers (t->whole), that depend only on the
- * seed and the name of the tensor; n = tensor_elems(t). */
+/* Fills data[tensor_elems(t)] with uniform floats in [-1, 1), or with whole numbers (t->whole).
+ * They depend only on the seed, and on the name of the tensor. */
 void reference_fill(const struct tensor *t, uint64_t seed, f32 *data);
 
 /* Evaluates the nodes in order.  data[t]: one double array per tensor in logical row-major order.
@@ -22,8 +22,8 @@ bool reference_eval(const struct graph *g, double *const *data, const struct can
  * the order of the definition. */
 bool reference_eval_single(const struct graph *g, double *const *data, const struct cancel *c,
                            struct err *e);
-/* Evaluates one node, like reference_eval_single or reference_eval.  Only the tensors that it reads
- * and writes need arrays. */
+/* Evaluates one node, like reference_eval, or like reference_eval_single if `single`.  Only the
+ * tensors that the node reads and writes need arrays. */
 bool reference_eval_node(const struct graph *g, int node, double *const *data, bool single,
                          const struct cancel *c, struct err *e);
 
@@ -35,7 +35,7 @@ bool reference_eval_node(const struct graph *g, int node, double *const *data, b
  * The roundings of one element are bounded in the worst case.  Errors of different tensors, and of
  * the terms of a sum, are added by their squares, as independent errors (Higham and Mary, A new
  * approach to probabilistic rounding error analysis, 2019); a worst-case bound would be useless
- * after a few layers.  The result is therefore a scale with a margin and not a proof: for an
+ * after a few layers.  The bound is therefore an estimate with a margin, and not a proof: for an
  * element just beyond it, ask reference_eval_single. */
 bool reference_error(const struct graph *g, double *const *data, double *const *error,
                      const struct cancel *c, struct err *e);

@@ -3,10 +3,10 @@
  * One rounding of x is off by at most u|x|, u = 2^-24 in float32; generated code and libraries may
  * round twice where the definition does once (a / c as a * (1 / c)), so an operation is granted 2u.
  *
- * A sum of n terms p in any order rounds n partial sums.  Their errors are as good as independent,
- * each has a variance of at most (u|partial sum|)^2 / 3, and the partial sums of terms in no
- * particular order stay near |S| + SPREAD * sqrt(sum p^2).  The bound is MARGIN standard deviations
- * of that:
+ * A sum S of n terms p, in any order, rounds n partial sums.  The errors of these roundings are
+ * almost independent.  Each has a variance of at most (u|partial sum|)^2 / 3.  The partial sums of
+ * terms in no particular order stay near |S| + SPREAD * sqrt(sum p^2).  The bound E adds MARGIN
+ * standard deviations of all roundings to the errors E_p of the terms, by squares:
  *
  *     E^2 = sum E_p^2 + (MARGIN u)^2 * n / 3 * (S^2 + SPREAD^2 * sum p^2) */
 #include "kernels/ops/reference_impl.h"

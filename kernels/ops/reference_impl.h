@@ -10,7 +10,7 @@
 /* The operands and the mode of an evaluation.  Arrays are one per tensor, logical and row-major. */
 struct row_how {
     double *const *data;
-    /* per tensor the errors of its elements (NULL: exact); NULL: compute none */
+    /* error[t]: the errors of the elements of tensor t, NULL if exact; error NULL: compute none */
     double *const *error;
     bool single;  /* whether every operation is rounded to the type of the tensors */
     const struct cancel *cancel;
@@ -48,8 +48,9 @@ struct row_segment {
 struct row_plan row_plan_of(const struct graph *g, const struct node *n, const struct row_how *how);
 /* Makes rows along the given spatial variables of the node (bit d: the variable of dim d). */
 struct rows rows_of(const struct row_plan *p, unsigned dims);
-/* Sets all these variables to point number i; points of one row have consecutive numbers. Returns
- * their part of the offset in the output. */
+/* Sets the row variable and the outer variables in env to point number i.  The points of one row
+ * have consecutive numbers.  Returns the part of the offset in the output that these variables
+ * contribute. */
 int64_t rows_point(const struct rows *rows, int64_t i, int64_t *env);
 /* Evaluates v at the elements of the segment; if error is not NULL, also bounds their errors in
  * arithmetic of the type (reference_error). */
@@ -79,19 +80,19 @@ void error_combine(struct row_sums *f, enum combine how, int64_t n, const double
 void error_finish(struct row_sums *f, const struct row_plan *p, int64_t n);
 /* A sum of products of two factors s, x with errors Es, Ex has the error E,
  *
- *     E^2 = sum s^2 * (c x^2 + Ex^2) + sum Es^2 * (x^2 + Ex^2) + f * S^2
+ *     E^2 = sum s^2 * (c x^2 + Ex^2) + sum Es^2 * (x^2 + Ex^2) + f * S^2 + tiny
  *
- * with S the sum, c = per_square and f = per_value.  error_of_product returns E; squares: the first
- * two terms. */
+ * with S the sum, c = per_square and f = per_value.  error_of_product returns E; its argument
+ * `squares` is the first two terms. */
 struct product_bound { double per_square, per_value, tiny; };
 struct product_bound product_bound(const struct row_plan *p);
 double error_of_product(const struct row_plan *p, const struct product_bound *b, double value,
                         double squares);
-/* Stores n results of the node in the type of its tensor.  The type may be narrow, and the
- * evaluation in single precision: then this rounds the values.  Adds the error of this rounding to
- * `error`, unless that is NULL. */
+/* Accounts for storing n results of the node in a tensor of a narrow type: adds the error of the
+ * rounding to `error`, unless NULL.  With how.single it also rounds the values.  Types that are not
+ * narrow need nothing. */
 void row_stored(const struct row_plan *p, int64_t n, double *value, double *error);
-/* whether both load from one tensor */
+/* Whether there is a tensor that both a and b load. */
 bool vals_share_tensor(const struct val *a, const struct val *b);
 
 /* Calls f(ctx, i, env) for every i in [0, n), on all cores if there is enough work (in operations).
@@ -103,7 +104,7 @@ void each_task(const struct row_plan *p, int64_t n, void (*f)(const void *ctx, i
 bool reference_next_point(const struct expr *const *vars, int n, int64_t *env);
 void first_point(const struct expr *const *vars, int n, int64_t *env);
 
-/* Computes a OP b, or the function of x; functions ignore y. */
+/* Returns x OP y, or the function `kind` of x, which ignores y. */
 static inline double arith(enum val_kind kind, double x, double y)
 {
     switch (kind) {

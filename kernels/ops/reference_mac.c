@@ -19,9 +19,9 @@
 #include "kernels/base/mat.h"
 #include "kernels/base/number.h"
 
-#define ROWS 128                          /* rows of a block */
-#define COLUMNS 512
-#define RESULTS (128 * 128)
+#define ROWS 128                          /* most rows of a block */
+#define COLUMNS 512                       /* most columns of a block */
+#define RESULTS (128 * 128)               /* most rows * columns */
 #define CHUNK 128                         /* points of the reduction that are multiplied at once */
 #define LEAST 8  /* with fewer columns, evaluating the factors costs more than it saves */
 
@@ -31,10 +31,11 @@ struct factor {
     unsigned dims;  /* bit d: whether its points are over spatial variable d */
     struct rows rows;
     int64_t n;                            /* number of points */
-    int64_t group;  /* S: X is the same for this many points in a row; 0: for all points */
+    int64_t group;  /* S: X is the same for this many consecutive points; 0: for all points */
     int64_t step;                         /* distance between the loads of neighbouring points */
-    int block;
-    /* per point r: its part of the offset of load v; NULL: the offset has no such part */
+    int block;                            /* number of points in a block */
+    /* per point r of the reduction: its part of the offset of v; NULL: v is not a load, or its
+     * offset is not a sum f(y) + g(r) */
     int64_t *offset;
 };
 
@@ -50,8 +51,9 @@ struct mac {
 };
 
 /* A block of each factor, for up to CHUNK points of the reduction, and its results.  The values and
- * errors of S are stored by rows, those of X by r.  first: the first points of the block; n: their
- * numbers; values beyond n, up to the size of a block, are 0. */
+ * errors of S are stored by rows, those of X by r.  The block has n[k] points of factor k, from
+ * first[k] on.  Values beyond n[k], up to the size of a block, are 0. out: the offset of the batch
+ * in the output. */
 struct mac_block {
     int64_t out, first[2];
     int n[2];
@@ -137,8 +139,8 @@ static void split(struct mac *m, const struct val *product, int k)
         m->of[i].n = points_of(m->p, m->of[i].dims);
 }
 
-/* Finds the product and the condition on a factor that give the larger matrices. Returns false if
- * there is no product, or its matrices are too small. */
+/* Finds the product in the body, and puts the test on the factor that gives the larger matrices.
+ * Returns false if there is no product, or its matrices are too small. */
 static bool find_factors(struct mac *m)
 {
     const struct node *n = m->p->n;
@@ -222,7 +224,7 @@ static int64_t seek(const struct mac *m, const struct mac_block *b, int k, int64
     return rows_point(&f->rows, b->first[k] + i, s->env);
 }
 
-/* Computes the part of the offsets for the points of the block, with all reduction variables 0.
+/* Computes the part f(y) of the offsets for the points of the block: all reduction variables are 0.
  * Leaves the variables of S at one of its points, because X uses them when there are groups. */
 static void table_points(const struct mac *m, struct mac_block *b, int64_t *env)
 {

@@ -197,8 +197,8 @@ static bool alternates(const struct expr *cond, const struct expr *var)
     return (bends && expr_uses(cond, var)) || alternates(cond->a, var) || alternates(cond->b, var);
 }
 
-/* The loads for one element of a row along var.  A row evaluates both sides of a select whose
- * condition changes along it. */
+/* Returns the number of loads for one element of a row along var.  A row evaluates both sides of a
+ * select whose condition alternates along var. */
 static double row_loads(const struct val *v, const struct expr *var)
 {
     if (!v)

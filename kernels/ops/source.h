@@ -4,7 +4,7 @@
  *     b = const o=3 value=0.5,-1,2.25             one value for each element, row-major
  *     w = const o=64 i=3 file=resnet18.onnx tensor=conv1.weight hash=0123456789abcdef
  *
- * Values are float32 with as many digits as read back to the same float, or inf, -inf, nan.  In
+ * Values are float32: inf, -inf, nan, or enough digits to read back the same float.  In
  * file= and tensor= a byte other than letters, digits and _-./+@:, is written as %XX, so that a
  * word has no blank, quote, ; or #.  hash= is tensor_hash of the data. */
 #ifndef TS_OPS_SOURCE_H

@@ -10,7 +10,8 @@ static const struct window axes[MAX_AXES] = {
     { .dim = "W", .k_dim = "KW", .letter = "w", .size = "w", .what = "columns" },
 };
 
-/* Returns the row of `what`, the letter of the axis and a suffix ("ph0"), or -1. */
+/* Returns the row of the parameter whose name is `what`, the letter of the axis and the suffix
+ * ("ph0"); -1: the family has none. */
 static int part_row(const struct op_family *f, const char *what, const struct window *w,
                     const char *suffix)
 {
@@ -120,7 +121,7 @@ static void print_room(struct str *out, const struct window *w)
 static bool too_large(const struct op_family *f, const int64_t *v, const struct window *w,
                       int64_t room, int64_t span, struct err *e)
 {
-    bool dilated = w->k <= room;          /* whether it would fit without dilation */
+    bool dilated = w->k <= room;          /* whether the kernel would fit without dilation */
     const char *name = f->params[window_row(f, v, dilated ? "d" : "k", w)].name;
     int64_t fits = dilated ? (room - 1) / (w->k - 1) : (room - 1) / w->dilation + 1;
     int after = part_row(f, "p", w, "1"), pad = window_row(f, v, "p", w);

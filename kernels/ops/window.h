@@ -14,11 +14,14 @@
 struct window {
     const char *dim, *k_dim;  /* names of its dim and of its loop over the kernel: "H" "KH" */
     const char *letter, *size, *what;     /* letter in parameters, and words for messages */
+    /* before, after: the padding that the parameters say */
     int64_t in, k, stride, dilation, before, after, out;
-    int64_t zeros[2];  /* padding elements before and behind the input */
+    /* how many elements a pad node adds before and behind the input: `before` and `after`, or for
+     * transposed convolutions as many as the gather form needs (conv.h) */
+    int64_t zeros[2];
 };
 
-/* Brings w and the groups k, s, p, d to canonical form, in families that have windows. */
+/* Brings w and the groups k, s, p, op, d to canonical form, in families that have windows. */
 bool window_canonical(const struct op_family *f, int64_t *v, struct err *e);
 /* Reads the windows of a family from canonical values, except `out`.  Returns their number n: they
  * belong to the last n axes of D H W. */

@@ -127,8 +127,8 @@ bool winograd_check(const struct graph *g, int node, int64_t m, struct err *e)
 
 /* --- Rows as expressions ---------------------------------------------------------------------- */
 
-/* One row of a matrix over the values x.  Its terms are in groups that other rows share, as in rows
- * 1 and 2 of Bt for m = 4: (x4 - 4 x2) +- (x3 - 4 x1). */
+/* The product of one row of a matrix and the values x.  Its terms are summed in groups, because
+ * other rows have the same groups: rows 1 and 2 of Bt for m = 4 are (x4 - 4 x2) +- (x3 - 4 x1). */
 struct matrix_row {
     const struct graph *g;
     const double *coef;
@@ -137,15 +137,15 @@ struct matrix_row {
     bool back;                            /* whether it is a row of At; else of Bt */
 };
 
-/* Returns the group of term j. The groups of an input are its even and its odd positions. The
- * groups of a product are 0, {1, 2}, {3, 4} and 5. */
+/* Returns the group of term j.  The terms of a row of Bt are in two groups: even and odd j.  Those
+ * of a row of At are in the groups {0}, {1, 2}, {3, 4} and {5}. */
 static int group_of(const struct matrix_row *r, int j)
 {
     return r->back ? (j + 1) / 2 : j % 2;
 }
 
-/* Returns the factor of a group, its smallest coefficient, with the sign of its last coefficient
- * (for At: of its first); 0: the group is empty. */
+/* Returns the factor of a group: the least |coefficient| of its terms, with the sign of the last
+ * coefficient (for At: of the first).  0: the group is empty. */
 static double factor_of(const struct matrix_row *r, int group)
 {
     double least = 0, sign = 0;
@@ -192,7 +192,7 @@ static const struct val *row_value(const struct matrix_row *r)
         for (int k = 0; k < MOST_POSITIONS; k++) {
             if (f[k] == 0 || (f[k] < 0) != negative)
                 continue;
-            /* if all terms are negative, the first changes its sign */
+            /* if the factors of all groups are negative, the first one changes its sign */
             double sign = any || sum ? 1 : -1;
             sum = plus(r->g, sum, sign * f[k], group_sum(r, k, sign * f[k]));
         }
@@ -233,8 +233,8 @@ static struct node transform_node(struct winograd *w, int x, int out)
     return n;
 }
 
-/* Adds Bt along dim d of tensor x, over n_tiles tiles: the positions become dim `at` of the result,
- * the tiles take the place of dim d.  Beyond the end of x there are zeros. */
+/* Adds a node that applies Bt along dim d of tensor x, in n_tiles tiles.  The positions become dim
+ * `at` of the result, and the tiles replace dim d.  Beyond the end of x it reads zeros. */
 static int input_transform(struct winograd *w, int x, int d, int at, int n_tiles,
                            const char *name)
 {
@@ -275,7 +275,8 @@ static int input_transform(struct winograd *w, int x, int d, int at, int n_tiles
     return out;
 }
 
-/* Adds the node of tensor `out`: At along its dim d.  x has the positions first. */
+/* Adds the node that computes tensor `out`, by applying At along its dim d.  Dim 0 of x has the
+ * positions. */
 static void output_transform(struct winograd *w, int x, int out, int d)
 {
     struct graph *g = w->g;
@@ -410,8 +411,8 @@ const struct graph *graph_with_winograd(struct arena *a, const struct graph *g, 
 
 /* --- Weights ---------------------------------------------------------------------------------- */
 
-/* Computes out[p][...] = sum over k of G[p][k] x[...][k], along an axis of `taps` in the middle:
- * x is [outer][3][inner], out is [positions][outer][inner]. */
+/* Computes out[p][o][i] = sum over k of G[p][k] * x[o][k][i]: x is [outer][TAPS][inner], out is
+ * [positions][outer][inner]. */
 static void transform_axis(const struct matrices *mat, int positions, int64_t outer,
                            int64_t inner, const double *x, double *out)
 {

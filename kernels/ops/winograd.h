@@ -3,7 +3,7 @@
  *
  *     Y = At [(G g Gt) .* (Bt d B)] A
  *
- * A tile of m x m results needs m + 2 x m + 2 inputs, and as many products for each pair of
+ * A tile of m x m results needs (m + 2) x (m + 2) inputs, and (m + 2)^2 products for each pair of
  * channels.  With T tiles along an axis, and P positions in a tile, a 2-D convolution becomes
  *
  *     Inp_half  [PH][N][I][TH][W]          Bt along H
@@ -13,8 +13,8 @@
  *     Conv_half [PW][N][O][H][TW]          At along H
  *     Conv      [N][O][H][W]               At along W
  *
- * where a row of Bt or At is written out as an expression of its non-zero terms, chosen by the
- * position.  Where all positions are unrolled, each keeps one expression. */
+ * Each row of Bt and At is an expression of its non-zero terms, and the position selects the row.
+ * Where the positions are unrolled, each copy of the body keeps one row. */
 #ifndef TS_OPS_WINOGRAD_H
 #define TS_OPS_WINOGRAD_H
 #include "kernels/ops/graph.h"

@@ -32,14 +32,14 @@ struct program {
     const struct graph *base;             /* the graph of the spec */
     /* base with the chosen algorithms; the error bound is computed from it */
     const struct graph *form;
-    /* base with the conversions that layouts of inputs (or original outputs) need */
+    /* form with factored reductions, and with the conversions that the layouts need */
     const struct graph *graph;
     int n_conversions;
     const struct layout *const *layout;   /* layout of each tensor of graph */
     const enum layout_source *source;     /* per tensor of graph: its origin */
     const int *source_tensor;  /* PROPAGATED: the tensor from which the layout was taken; else -1 */
-    /* per node: why the layout of its operand is not propagated; NULL: there is no reason against
-     * it, or the operand has no layout to propagate */
+    /* per node: why the layout of its operand is not propagated; NULL: it is propagated, or there
+     * is none */
     const char *const *stop;
     const struct stage *const *stage;     /* stage of each node of graph */
     int variant;                          /* a value of enum variant */
@@ -92,7 +92,7 @@ bool program_lower(const struct program *p, const struct func **out, struct err 
 /* Whether a loop is bound to blocks or threads, so that the program is for a GPU. */
 bool program_is_bound(const struct program *p);
 
-/* Returns the tensor of g that a line "layout VERB TENSOR ..." names; -1: none, or another line. */
+/* Returns the tensor of g that a line "layout VERB TENSOR ..." names; -1 for any other line. */
 int program_layout_tensor(const struct graph *g, const char *line);
 /* Whether steps may set the layout of a tensor of p->graph. If not, *e says who sets it. */
 bool program_layout_is_free(const struct program *p, int tensor, struct err *e);
@@ -118,8 +118,8 @@ void program_print_nest(struct str *out, const struct program *p);
 /* Prints for each node the tensor expression before (logical) and after (physical) the layouts,
  * for each tensor its shape, class, expansion and the origin of its layout, and each conversion. */
 void program_print_access(struct str *out, const struct program *p);
-/* Prints warnings, a line each, about legal steps that are rarely intended: an output that is
- * stored more than once. */
+/* Prints a warning for each output whose layout stores elements more than once, which is legal but
+ * rarely intended. */
 void program_print_notes(struct str *out, const struct program *p);
 void program_print_layouts(struct str *out, const struct program *p, const char *tensor,
                            int width);   /* tensor NULL: all tensors */

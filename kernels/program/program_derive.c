@@ -31,8 +31,9 @@ static bool other_complex_reader(const struct graph *g, int t, int node)
 }
 
 /* Returns the tensor to which a layout of operand c2.Inp applies (SPEC C.3, C.5).  It is the
- * operand itself if a simple node can write that layout, or under BP.  If the producer is complex,
- * it is a new tensor behind a conversion.  Under FP it is NULL. */
+ * operand itself if a simple node computes it, or under BP.  It is a new tensor behind a conversion
+ * if a complex node computes the operand, or if another complex node reads it, too.  Under FP, it
+ * is NULL if a complex node computes the operand. */
 static const char *operand_tensor(struct program *draft, const char *operand)
 {
     const struct graph *g = draft->graph;
@@ -149,8 +150,8 @@ static bool all_covered(const struct graph *g, const struct layout *const *layou
     return c.ok;
 }
 
-/* Checks a trimmed unfold of the enclosing tensor: it must still store the slice that holds the
- * other tensor. */
+/* Checks that the enclosing tensor `holder` still stores the slice that holds another tensor, after
+ * an unfold that may trim it. held: the layout of the tensor inside. */
 static bool held_is_stored(const struct layout *held, const struct tensor *holder, struct err *e)
 {
     for (int d = 0; d < held->rank; d++)

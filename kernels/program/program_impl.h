@@ -16,7 +16,7 @@ struct rfactor { const char *tensor, *dim; int64_t factor; };
 
 int program_operand_node(const struct graph *g, const char *name);
 const struct layout_choice *program_choice(const struct program *p, const char *tensor);
-/* Gives the tensor a layout of its own.  NULL takes it away. */
+/* Gives the tensor a layout of its own: n primitives.  prims NULL takes it away. */
 void program_set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n);
 bool program_attach_step(struct program *draft, const struct step *s, struct err *e);
 /* Detaches the tensors stored inside dst, because the layout sequence of dst starts anew. */

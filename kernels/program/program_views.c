@@ -34,7 +34,7 @@ static void mark_divmod(void *ctx, const struct val *load)
         *(bool *)ctx = *(bool *)ctx || load->idx[d]->has_divmod;
 }
 
-/* Prints the node over the loops of a stage as one line. Returns whether it has a / or % left. */
+/* Prints the node over the loops of a stage. Returns whether a / or % is left in its indices. */
 static bool print_access(struct str *out, const struct program *p, int node,
                          const struct stage *loops, const char *const *names, const char *label)
 {

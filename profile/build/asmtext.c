@@ -120,8 +120,8 @@ static bool is_pure_load(const char *name)
                                             || streq(name, "btl") || streq(name, "btq"));
 }
 
-/* Returns the number of accesses.  A gather loads every lane of its last operand; a scatter
- * stores every lane of its first. */
+/* Returns how many accesses the instruction makes at its memory operand.  A gather loads every lane
+ * of its last operand; a scatter stores every lane of its first. */
 static int lanes_of(const struct parts *x)
 {
     bool gather = strstr(x->name, "gather") != NULL, scatter = strstr(x->name, "scatter") != NULL;
@@ -150,7 +150,7 @@ static void count_memory(const struct parts *x, bool frame, struct insn *out)
     }
 }
 
-/* Compares a name with word, with or without a size suffix. */
+/* Whether the name is `word`, with or without a size suffix. */
 static bool is_name(const char *name, const char *word)
 {
     size_t n = strlen(word);
@@ -178,8 +178,8 @@ static bool has_vector_register(const struct parts *x)
     return false;
 }
 
-/* Whether the instruction works on one float in a vector register: addss, vfmadd231ss, cvtsi2sdl,
- * vcvttss2si; but not on the integers of vpmaxsd. */
+/* Whether the instruction works on a single float in a vector register: addss, vfmadd231ss,
+ * cvtsi2sdl, vcvttss2si.  vpmaxsd is not one: it works on a vector of integers. */
 static bool is_single_float(const char *name)
 {
     static const char *const whole[] = { "vbroadcast", "p", "vp" };
@@ -231,7 +231,7 @@ struct asm_reading {
     bool code;                           /* the current section contains code */
     bool live;                           /* control can fall through to the next instruction */
     bool open;                           /* a block is open */
-    bool frame;
+    bool frame;                          /* %rbp is the frame pointer */
 };
 
 static void copy_line(struct asm_text *t, const char *line, size_t len)
@@ -269,8 +269,8 @@ static void add_padding(struct asm_reading *r, const char *line, size_t len)
     vec_push(&t->pad, t->block.len - 1);
 }
 
-/* Adds the name of a called function, if there is one: "call memset@PLT", "call
- * *expf@GOTPCREL(%rip)". */
+/* Adds the name of the function that the instruction calls, if it calls one: "call memset@PLT",
+ * "call *expf@GOTPCREL(%rip)".  Also notes a rep prefix. */
 static void add_call(struct asm_text *t, const char *text, size_t len)
 {
     struct parts x;
@@ -344,13 +344,13 @@ static bool is_label(const char *line, size_t len)
         && !memchr(line, '"', len);
 }
 
-/* Reads a line. Debug labels, to which no jump goes, also begin a block; that only costs a
+/* Reads a line. A debug label also begins a block, although no jump goes to it; that only costs a
  * counter. */
 static void read_line(struct asm_reading *r, const char *line, size_t len)
 {
     struct asm_text *t = r->out;
     struct asm_operand x = trimmed(line, line + len);
-    /* gcc puts the name of a temporary file here, which differs each time */
+    /* gcc writes the name of a temporary file into .file, which differs each time */
     if (x.len == 0 || is_word(x.at, x.len, ".file"))
         return;
     if (is_label(x.at, x.len)) {

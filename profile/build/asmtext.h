@@ -14,23 +14,25 @@
  * masks), SCALAR (integers and single floats), BRANCH (jump, call, return). */
 enum insn_kind { INSN_FMA, INSN_VECTOR, INSN_SCALAR, INSN_BRANCH, INSN_KINDS };
 
-/* loads, stores: number of memory operands; an add to memory is both. stack_...: how many of them
- * use the stack pointer (or the frame pointer, if there is one), plus push, pop, call and ret.
- * These are spills and local tiles. */
+/* loads, stores: number of memory accesses. An add to memory is both; a gather loads every lane,
+ * and a scatter stores every lane. stack_loads, stack_stores: those at an address from the stack
+ * pointer (or from the frame pointer, if there is one), and those of push, pop, call and ret. They
+ * are spills and accesses to local tiles. */
 struct insn {
     enum insn_kind kind;
     int loads, stores, stack_loads, stack_stores;
     bool ends;                           /* a jump or return: it ends a block */
     bool stops;                          /* control does not continue after it */
 };
-/* Reads one instruction without label and comment. frame: %rbp is the frame pointer. */
+/* Reads one instruction, which has no label and no comment. frame: whether %rbp is the frame
+ * pointer. */
 struct insn asm_insn_read(const char *text, size_t len, bool frame);
 
 struct asm_block { int64_t n, kind[INSN_KINDS], loads, stores, stack_loads, stack_stores; };
 
 struct asm_text {
     VEC(struct asm_block) block;
-    VEC(int) pad;                        /* for each .p2align, the index of its block */
+    VEC(int) pad;                        /* for each piece of padding, the index of its block */
     bool repeats;  /* the text has `rep stosq` or the like, each counted once */
     VEC(char *) call;  /* functions that are called and not defined in the text, once each */
     /* The text with counters.  It exports `int64_t *ts_blocks(void)`: the number of blocks, then

@@ -75,7 +75,7 @@ static void add_file(struct str *out, const char *path)
 }
 
 /* Computes the hash of the files of a compiler ("ccache gcc" is two programs).  Returns false when
- * its first word is not a program. cc1: "" = unknown. */
+ * the first word of the command is not a program. cc1: path of gcc's cc1; "" = unknown. */
 static bool hash_files(const char *command, const char *cc1, uint64_t *out)
 {
     struct str buf = {0}, path = {0}, text = {0};
@@ -130,8 +130,8 @@ static bool ask(const char *command, const char *option, double limit_s,
     return ok;
 }
 
-/* Asks which program the driver of gcc starts to compile C.  "": the compiler starts no other
- * program. */
+/* Asks gcc for the path of cc1, the program that it starts to compile C.  Stores "" when the
+ * compiler starts no other program. */
 static void ask_cc1(const char *command, char *out, size_t n)
 {
     struct subprocess_result res;
@@ -238,8 +238,8 @@ static void add_flag(struct flags *f, const char *arg)
 }
 
 /* Collects the flags.  Without OpenMP most kernels need only memcpy and memset, which the runner
- * has; linking without libraries makes a build a quarter faster. libgcc is static and does not
- * slow it down. */
+ * has; linking without libraries makes a build a quarter faster. libgcc is static and does not slow
+ * the build down. */
 static void collect_flags(struct flags *f, const struct compiler *cc, const struct target *t,
                           bool openmp, const char *source, const char *const *more)
 {
@@ -301,7 +301,8 @@ static const char *find_message(const char *line, size_t len, const char *c_path
     return message;
 }
 
-/* Appends the first diagnostics as "line 12: error: ...". Returns how many. */
+/* Appends the first MAX_DIAGNOSTICS messages as "line 12: error: ...". Returns how many messages
+ * the log has in all. */
 static int add_diagnostics(struct str *out, const char *log, const char *c_path)
 {
     int n = 0;
@@ -335,8 +336,9 @@ static const char *telling_part(const char *log)
     return lack ? lack : error ? error + 7 : log;
 }
 
-/* Sets the error, and returns false. Messages about the generated text are the candidate's fault.
- * Others (no assembler, no libgomp, a bad extra flag, a full disk) are the environment's. */
+/* Sets the error, and returns false. A message about the generated text, or a crash of the
+ * compiler, is the kernel's fault (ERR_COMPILE). Everything else is the environment's (ERR_ENV): no
+ * assembler, no libgomp, a bad extra flag, a full disk. */
 static bool refuse(const struct compiler *cc, const char *c_path, const char *log, struct err *e)
 {
     struct str text = {0};
@@ -387,7 +389,8 @@ static bool ended_by(const struct subprocess_result *res, int sig, const char *n
     return res->exit_code != 0 && (strstr(log, gcc) || strstr(log, clang) || strstr(log, collect2));
 }
 
-/* Whether the log shows a lack of memory: compilers or their loader say so, or they crash. */
+/* Whether the compiler lacked memory: its log or that of the loader says so, or it crashed under a
+ * low `ulimit -v`. */
 static bool lacks_memory(const char *log)
 {
     struct rlimit l;
@@ -522,8 +525,8 @@ static bool make_object(const struct build_job *b, const struct flags *flags,
         && objcache_store(slot, e);
 }
 
-/* Builds once more when the compiler was killed, or the cache folder was removed in the
- * meantime. */
+/* Builds a single kernel once more when the compiler was killed, or the cache folder was removed in
+ * the meantime. */
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e)
 {

@@ -36,8 +36,8 @@ static bool is_padding(const struct disasm_line *x)
     return false;
 }
 
-/* A jump target "1060 <conv2d+0x30>" in the operands. at: where the number starts; name: inside of
- * the text. */
+/* A jump target "1060 <conv2d+0x30>" in the operands. at: where the number starts; name: the text
+ * between < and >, which is not terminated. */
 struct target_ref { const char *at; unsigned long long address; const char *name; int name_len; };
 
 static bool find_target(const struct disasm_line *x, struct target_ref *out)
@@ -103,8 +103,7 @@ static int label_number(const labels *l, unsigned long long address)
     return 0;
 }
 
-/* The text under construction, and the C line of each of its lines; lines NULL: C lines are not
- * wanted. */
+/* The text under construction. lines: for each line of the text its line of C; NULL: not wanted. */
 struct listing { struct str *out; struct c_lines *lines; int n_labels; };
 
 static void add_c_line(struct listing *t, int line)
@@ -161,8 +160,8 @@ static void print_function(struct listing *t, const char *name, int name_len, in
     vec_free(&l);
 }
 
-/* Whether a name is the function itself, or a part that the compiler moved out of it (the body of
- * a parallel loop). */
+/* Whether a name is that of a part that the compiler moved out of the function, such as the body of
+ * a parallel loop. */
 static bool is_part(const char *name, size_t len, const char *symbol)
 {
     size_t n = strlen(symbol);
@@ -238,7 +237,7 @@ bool build_disassemble(const char *so_path, const char *symbol, const struct can
     int n = COUNT_OF(command);
     if (c_lines) {
         argv[n++] = "-l";
-        argv[n++] = "--inlines";          /* a helper's instruction is of the line that calls it */
+        argv[n++] = "--inlines";  /* code of an inlined helper gets the line that calls it */
     }
     argv[n++] = so_path;
     argv[n] = NULL;

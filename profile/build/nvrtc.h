@@ -32,15 +32,16 @@ bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct g
 bool nvrtc_build_lines(struct arena *a, const char *source, const char *arch,
                        struct gpu_build *out, struct err *e);
 
-/* Adds the dynamic shared memory of its launches, which a cubin does not name, to the kernels of a
- * build. */
+/* Adds to each kernel of a build the dynamic shared memory of its launch, which a cubin does not
+ * contain. */
 void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_launches *l);
 
 /* The limits of a multiprocessor of an architecture (CUDA C++ Programming Guide, "Compute
- * Capabilities"). */
+ * Capabilities"). shared: bytes of shared memory. A warp gets registers in multiples of
+ * register_unit, a block gets shared memory in multiples of shared_unit bytes. */
 struct gpu_limits { int warps, blocks, registers, register_unit; int64_t shared, shared_unit; };
 extern const struct gpu_limits gpu_sm_90;
-/* Returns the greatest share of its warps that a multiprocessor can have running at a time:
- * registers, shared memory, blocks and warps limit it. */
+/* Returns the occupancy of a kernel: the greatest share of its warps that a multiprocessor can have
+ * running at a time. Registers, shared memory, blocks and warps limit it. */
 double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k);
 #endif

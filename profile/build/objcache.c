@@ -310,7 +310,8 @@ static int64_t file_bytes(const char *path)
     return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
-/* Counts the stored bytes. Of two threads that reach the limit together, only one trims. */
+/* Counts the bytes that this process has stored since the last trim, and trims after an eighth of
+ * the limit. Of two threads that reach it together, only one trims. */
 static void count_stored(const struct objcache_slot *slot)
 {
     static _Atomic int64_t added;

@@ -10,16 +10,16 @@
 
 #define OBJCACHE_MAX_BYTES ((int64_t)512 << 20)
 
-/* lock: a file descriptor, OBJCACHE_NO_LOCK (not locked), or OBJCACHE_OWN_NAMES (files cannot be
- * locked, and no other process uses these names). */
+/* The lock of a slot is a file descriptor, OBJCACHE_NO_LOCK (not locked), or OBJCACHE_OWN_NAMES
+ * (files cannot be locked, and no other process uses these names). */
 enum { OBJCACHE_NO_LOCK = -1, OBJCACHE_OWN_NAMES = -2 };
 struct objcache_slot { char c_path[512], so_path[512], temp_c[512], temp_so[512]; int lock; };
 
 /* Returns the size limit of the folder in bytes: $TILESCOPE_CACHE_MIB, else OBJCACHE_MAX_BYTES. */
 int64_t objcache_max_bytes(void);
-/* Makes the file names for this text.  The folder is trimmed at the first call of a process, and
- * in objcache_store whenever this process has added an eighth of the limit since.  A single
- * process therefore never exceeds nine eighths of the limit. */
+/* Makes the file names for the text of KEY.c.  The folder is trimmed at the first call of a
+ * process, and in objcache_store whenever this process has added an eighth of the limit since the
+ * last trim.  A single process therefore never exceeds nine eighths of the limit. */
 bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e);
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
 /* Reads the object file that the compiler wrote to so_path, without the checksum. */
@@ -37,6 +37,6 @@ bool objcache_left(const struct objcache_slot *slot, const struct str *text);
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e);
 bool objcache_store(struct objcache_slot *slot, struct err *e);
 void objcache_drop(struct objcache_slot *slot);          /* without the lock, does nothing */
-/* Deletes entries of that folder, oldest first, until at most max_bytes are left. */
+/* Deletes files of the folder, oldest first, until at most max_bytes are left. */
 void objcache_trim(const char *folder, int64_t max_bytes);
 #endif

@@ -13,9 +13,9 @@ bool sass_tool_find(struct str *path, struct err *e);
 /* Appends the machine code of the kernels of a build, in the order of the source: an offset, the
  * predicate and the instruction on each line, with labels as jump targets.  Encodings and padding
  * are left out; where a dump of more than 1 MiB is cut, the text says so. lines: NULL, or where to
- * append the source line (from 1) of each line of the text; 0: unknown. Only a build with a line
- * table has source lines, and only nvdisasm prints them. limit_s: time limit of the disassembler.
- * ERR_ENV: there is none, or it failed. */
+ * append the source lines. Only a build with a line table has source lines, and only nvdisasm
+ * prints them. limit_s: time limit of the disassembler. ERR_ENV: there is no disassembler, or it
+ * failed. */
 bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct cancel *c,
                       struct str *out, struct c_lines *lines, struct err *e);
 #endif

@@ -6,9 +6,9 @@
 #include "profile/child/runner.h"
 
 extern const struct runner_kind child_runner;
-/* A runner whose kernels run on the GPU (device.h): runner_load takes files of cuda_object_write.
- * It cannot be renewed, count or simulate. It has no memory limit, because drivers map large
- * address ranges. */
+/* A runner whose kernels run on the GPU (profile/cuda/device.h): runner_load takes files of
+ * cuda_object_write. It cannot simulate or sample the FMA ceiling, and a renewal opens a new one.
+ * It has no memory limit, because drivers map large address ranges. */
 extern const struct runner_kind device_runner;
 
 /* Finds tilescope-runner: `want`, else $TILESCOPE_RUNNER, else the file beside this executable or

@@ -11,9 +11,10 @@ struct child {
     bool on_device;                       /* its kernels run on the device (device_runner) */
     struct runner_opts opts;
     struct runner_buffer *buffer;         /* opts.n_buffers of them */
-    pid_t pid;                                            /* 0 = not started or reaped */
+    pid_t pid;                                      /* 0 = not started, or already reaped */
     struct err death;  /* why this process killed the child; code 0 = it did not kill it */
-    int socket, memory, log;                              /* -1 = closed */
+    /* Descriptors: to the runner, of the memory file, of the runner's output; -1 = closed. */
+    int socket, memory, log;
     /* Socket pair between the runner [0] and the process of the ceiling [1]. The parent closes
      * its copies once that process runs. */
     int ceiling[2];
@@ -22,10 +23,10 @@ struct child {
     struct shared *shared;
     size_t shared_bytes;
     int64_t sim_at, *buffer_at;
-    struct shared_sim sim;                                /* only its counts and offsets are used */
+    struct shared_sim sim;                                /* only its n_... and ..._at are used */
     int repeat;                             /* how often noisy samples were repeated so far */
     double copy_s;                                        /* time allowed for copying the buffers */
-    struct busy_sum busy;                 /* while samples were taken, since they began anew */
+    struct busy_sum busy;                 /* other work while the current samples were taken */
     double *sample[SERIES_COUNT];  /* samples of the last child_time; NULL = none */
 };
 
@@ -38,27 +39,29 @@ static inline struct child *child_of(struct runner *r)
  * of the runner, or with the reason why it ended. */
 bool child_ask(struct child *c, struct request *q, double limit_s, struct reply *out,
                struct err *e);
-/* child_results.c: members of child_runner. */
+/* child_results.c: functions of child_runner. */
 bool child_time(struct runner *r, const struct sampled *what, struct samples *out, struct err *e);
 bool child_count(struct runner *r, int meter, const struct event *event, int n,
                  struct counts *out, double *seconds, struct err *e);
 bool child_simulate(struct runner *r, const struct simulated *what, struct simulation *out,
                     struct err *e);
-/* child_start.c: duplicates fd to a number above the descriptors that the runner will have. */
+/* child_start.c: moves fd to a number above the descriptors that the runner will have. Returns the
+ * number, or -1 with errno. */
 int child_move_up(int fd);
-/* child_read.c: checks answers in memory that a kernel could have overwritten. Returns false with
- * ERR_CRASH when the values are impossible. child_clean_text terminates a text and removes control
- * characters from it. */
+/* child_read.c: check answers in memory that a kernel could have overwritten. They return false
+ * with ERR_CRASH when the values are impossible. child_clean_text terminates a text and removes
+ * control characters from it. */
 void child_clean_text(char *text, size_t n);
 bool child_overwritten(const char *what, struct err *e);  /* sets the error; returns false */
 bool child_samples_sound(const double *sample, int n, struct err *e);
 bool child_counts_sound(struct counts *c, struct err *e);
 bool child_simulation_sound(const struct trace_table *t, const struct simulation *s,
                             struct err *e);
-/* asked: the struct that the runner received. All members except counts are copied from it. */
+/* asked: the struct that the runner received. All members of *d except counts are copied from
+ * it. */
 bool child_detail_sound(struct sim_detail *d, const struct sim_detail *asked, struct err *e);
-/* Lays out and maps the shared memory file: a new one, or the existing one for other buffers.
- * ERR_ENV. */
+/* Lay out the shared memory file and map it. child_make_shared makes a new file; child_share_again
+ * uses the existing one for other buffers. ERR_ENV. */
 bool child_make_shared(struct child *c, struct err *e);
 bool child_share_again(struct child *c, struct err *e);
 /* Starts the runner and gives it its end of the socket pair. Returns 0 or an errno. */

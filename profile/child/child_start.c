@@ -15,12 +15,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define COPY_BYTES_PER_S 0.3e9                            /* least speed assumed for deadlines */
+#define COPY_BYTES_PER_S 0.3e9  /* copying is assumed to be at least this fast */
 #define THREAD_BYTES ((int64_t)24 << 20)
 
 extern char **environ;
 
-/* Also looks one folder up, because tests are in a separate folder. */
+/* Also looks for the runner one folder up, because tests are in a separate folder. */
 bool child_find_runner(const char *want, char *path, size_t n, struct err *e)
 {
     char self[400];
@@ -54,9 +54,10 @@ static bool is_openmp_variable(const char *s)
         || str_starts(s, "OPENBLAS_") || str_starts(s, "GOTO_");
 }
 
-/* Settings for a team of threads: each on its own core, unless there are more threads than cores. A
- * kernel compiled by clang has a second team on the same cores, which must not spin while the first
- * one works. */
+/* Environment variables for a team of threads.  pinned: each thread has a core of its own; false
+ * with one thread, or with more threads than CPUs.  A kernel that clang compiled brings clang's
+ * OpenMP library, so it has a second team on the same cores.  An idle team must not spin while the
+ * other one works. */
 struct settings {
     char threads[32], blas[40], dynamic[20], bind[24], places[20], block[20], wait[28];
     bool pinned;
@@ -78,7 +79,7 @@ static struct settings settings_for(int threads)
 }
 
 /* Makes the environment of the child: this process's, with settings for teams. idle: threads
- * without work sleep. The caller frees env and the strings at its end. */
+ * without work sleep. The caller frees only the array: its strings belong to *s and to environ. */
 static char **make_environment(struct settings *s, bool idle)
 {
     int n = 0, kept = 0;
@@ -194,7 +195,8 @@ static int64_t take_room(int64_t *at, size_t bytes)
     return room;
 }
 
-/* Returns the bytes of shared memory for the simulator; stores offsets in sim (may be NULL). */
+/* Returns the bytes of shared memory for the simulator. Stores the numbers of entries and the
+ * offsets in *sim, unless sim is NULL. */
 static int64_t sim_layout(const struct runner_opts *o, struct shared_sim *sim)
 {
     struct shared_sim s = { .n_buffers = o->n_trace_buffers };

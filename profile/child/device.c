@@ -10,7 +10,7 @@
 
 #define LIMIT_S 30.0                      /* the first use of a driver can take seconds */
 
-/* Judges how the process ended. */
+/* Reads what the process printed. If the process failed, sets the error to the reason. */
 static bool read_answer(const struct subprocess_result *res, double limit_s,
                         struct cuda_info *out, struct err *e)
 {
@@ -38,7 +38,7 @@ bool device_ask(const char *runner, double limit_s, struct cuda_info *out, struc
     return ok;
 }
 
-/* The last answer. of: the value of $TILESCOPE_CUDA. */
+/* The last answer. of: the value of $TILESCOPE_CUDA when it was asked for. */
 static struct { bool asked, ok; char of[512]; struct cuda_info info; struct err why; } known;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -13,7 +13,7 @@
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
 #define CANARY 0x7ffdu  /* half of a word; two of them are a quiet NaN, as BUFFER_POISON is */
-#define POISONED 64                         /* random words that poison_few overwrites */
+#define POISONED 64                         /* number of random words that poison_few tries */
 
 static size_t round_up(size_t n, size_t to)
 {
@@ -211,7 +211,7 @@ bool guarded_same(const struct guarded *g, int first, int n)
     return same;
 }
 
-/* Overwrites a few random elements. Elements that the kernel never writes, such as the padding of a
+/* Overwrites a few random words. Words that the kernel never writes, such as the padding of a
  * layout, are not changed; they are poison in the copy. */
 static void poison_few(uint32_t *data, const uint32_t *copy, size_t words, struct rng *few)
 {

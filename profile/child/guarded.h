@@ -16,16 +16,16 @@ void guarded_close(struct guarded *g);
 void *const *guarded_data(const struct guarded *g);
 
 /* Fills n buffers from `first` on from their copies, except read-only buffers that are already in
- * place. at_end: the buffer lies as near to the following guard page as 64-byte
- * alignment allows (for checking); else at the start of a page, as the simulator assumes.  Buffers
- * that the function does not write become read-only.  The space up to the guard pages is filled
- * with a pattern that reads as NaN. */
+ * place. at_end: the buffer lies as near to the following guard page as 64-byte alignment allows
+ * (for checking); else at the start of a page, as the simulator assumes.  Buffers that the kernel
+ * does not write become read-only.  The space up to the guard pages is filled with a pattern that
+ * reads as NaN. */
 bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err *e);
 /* Whether the pattern around the filled buffers is intact.  If not, *damage is the overwritten
- * place nearest to a buffer. */
+ * place nearest to the first buffer that has any, behind the buffer if possible. */
 bool guarded_whole(const struct guarded *g, struct fault *damage);
 /* Returns the pages of these buffers to the system. With an rng, also moves the buffers to other
- * addresses. They must be filled again. */
+ * addresses. The caller must then place the buffers again. */
 bool guarded_drop(struct guarded *g, int first, int n, struct rng *move, struct err *e);
 /* Flushes these buffers from every cache. False: this processor cannot flush by address. */
 bool guarded_flush(const struct guarded *g, int first, int n);
@@ -36,8 +36,8 @@ void guarded_pages(const struct guarded *g, int64_t *bytes, int64_t *huge);
 void guarded_collect(struct guarded *g, int first, int n);
 /* Whether the results among these buffers equal their copies bit by bit. */
 bool guarded_same(const struct guarded *g, int first, int n);
-/* Overwrites written words of these buffers with poison: all of them, or with an rng a few
- * random ones, so that the rest looks right. */
+/* Overwrites those of these buffers that the kernel writes with poison: all words, or with an rng a
+ * few random words, so that the rest looks right. */
 void guarded_poison(struct guarded *g, int first, int n, struct rng *few);
 /* Describes where an address lies relative to the buffers. Safe in a signal handler. */
 void guarded_locate(const struct guarded *g, uint64_t address, struct fault *out);

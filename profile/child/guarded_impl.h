@@ -17,6 +17,6 @@ struct guarded {
     size_t map_bytes;
     int n;
     struct guarded_buffer *buffer;                    /* n of them */
-    void **data;
+    void **data;                          /* per buffer: its data, as kernels get them */
 };
 #endif

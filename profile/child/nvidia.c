@@ -13,7 +13,7 @@
 #include "profile/cuda/library.h"
 #include "profile/vendor/gpu_vendor.h"
 
-#define MOST_DEVICES 16                   /* number of devices that are listed */
+#define MOST_DEVICES 16                   /* most devices that are listed */
 
 static const struct { const char *name, *what; } row[NVIDIA_COUNT] = {
 #define NVIDIA(id, name, what) { name, what },
@@ -99,8 +99,8 @@ static bool ask(enum nvidia_part part, struct nvidia_info *out, struct err *e)
     return false;
 }
 
-/* Prints one text per line: whether it is there, version, path, detail, reason, fix.  Libraries may
- * print lines of their own before these. */
+/* Prints one text per line: whether the part is available, version, path, detail, reason, fix.  A
+ * library may print lines of its own before these. */
 int nvidia_answer(int argc, char **argv)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -148,7 +148,7 @@ static bool read_answer(const char *text, struct nvidia_info *out)
     return ok && (out->available || out->reason[0]);
 }
 
-/* Sets the reason why there is no answer. */
+/* Sets the reason why the process gave no answer. */
 static void give_up(const struct subprocess_result *r, double limit_s, struct nvidia_info *out)
 {
     *out = (struct nvidia_info){ .name = out->name, .what = out->what };

@@ -20,7 +20,8 @@ struct nvidia_info {
     char version[32], path[256], detail[256], reason[400], fix[256];
 };
 
-/* Asks for one part, for at most limit_s seconds.  The answer is always complete. */
+/* Asks for one part, for at most limit_s seconds.  *out is always complete: it has an answer, or
+ * the reason why there is none. */
 #define NVIDIA_LIMIT_S 30.0               /* the first use of a driver can take seconds */
 void nvidia_ask(enum nvidia_part part, double limit_s, struct nvidia_info *out);
 /* The body of `tilescope-runner --nvidia NAME`.  Returns the exit code. */

@@ -1,4 +1,4 @@
-/* Counts the buffers' pages by size, and flushes them from the caches. */
+/* Counts the bytes of the buffers' pages, and flushes the buffers from the caches. */
 #include "profile/child/guarded_impl.h"
 
 #include <stdio.h>
@@ -24,7 +24,8 @@ __attribute__((target("clflushopt"))) static void flush_weakly(char *from, const
         _mm_clflushopt(p);
 }
 
-/* clflush(opt) flushes a line from every level of every core; any x86-64 has one of the two. */
+/* clflush and clflushopt flush a line from every cache of every core. Every x86-64 CPU has clflush;
+ * clflushopt is faster. */
 bool guarded_flush(const struct guarded *f, int first, int n)
 {
     bool weakly = has_clflushopt();
@@ -50,7 +51,7 @@ bool guarded_flush(const struct guarded *f, int first, int n)
 }
 #endif
 
-/* Sums a field of the mappings that lie inside the guarded buffers. */
+/* Sums AnonHugePages over the mappings that lie inside the guarded buffers. */
 void guarded_pages(const struct guarded *f, int64_t *bytes, int64_t *huge)
 {
     unsigned long long from, to, kib, low = (uintptr_t)f->map, high = low + f->map_bytes;

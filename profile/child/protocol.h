@@ -49,14 +49,15 @@ struct request {
     char path[512];                       /* LOAD, LOAD_VENDOR */
     char entry[32];                       /* LOAD: name of the function; "" = ts_entry */
     int32_t library;                      /* LOAD_VENDOR: enum vendor_library */
-    struct vendor_problem problem;        /* LOAD_VENDOR: its tensors are the slot's buffers */
+    struct vendor_problem problem;        /* LOAD_VENDOR: tensor i is buffer i of the slot */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
     uint32_t steady;  /* TIME: bit i = contender i must leave the result that is in the file */
     bool ceiling, append;                 /* TIME: sample the ceiling too; keep earlier samples */
     bool has_ceiling;                     /* TIME: the process of the ceiling is running */
     double time_s, most_s;                /* TIME: sample for time_s, at most for most_s */
     double give_up_s;  /* TIME: a few rounds are enough for kernels slower than this */
-    int32_t min_runs, epochs;  /* TIME: epochs, each with new pages for the buffers; 0 = one */
+    /* TIME: least rounds; number of epochs, each with new pages for the buffers (0 = 1) */
+    int32_t min_runs, epochs;
     bool cold;                            /* TIME: time single calls with empty caches */
     int64_t walk_bytes;  /* TIME, cold: bytes to read where lines cannot be flushed by address */
     int32_t meter, n_events;              /* COUNT: enum meter_id, and the number of events */
@@ -68,16 +69,15 @@ struct reply {
     int32_t ok, code;                     /* code: enum err_code when ok is 0 */
     char text[480];                       /* the error; LOAD_VENDOR: the implementation */
     char layout[80];                      /* LOAD_VENDOR: the layout that the library chose */
-    double seconds;
+    double seconds;  /* RUN, COUNT: of one call; TIME, SIMULATE: of the whole command */
 };
 
-/* Request of the runner to the process of the ceiling: each of `team` threads makes `batch`
- * calls, on `cpu` if there is one thread (-1: on any).  The answer is a double, seconds per call.
- */
+/* Request of the runner to the process of the ceiling: each of `team` threads makes `batch` calls.
+ * A single thread runs on `cpu` (-1: on any).  The answer is a double, seconds per call. */
 struct ceiling_ask { int32_t team, cpu; int64_t batch; };
 
 /* The text of ERR_WRONG when a kernel wrote outside of a buffer; struct fault then has the place.
- * Any other text is an error of the kernel that a host twin reports (ts_fault). */
+ * Any other text of ERR_WRONG is an error that a host twin reports (ts_fault). */
 #define WROTE_OUTSIDE "wrote outside"
 
 /* The place of a fault relative to the buffers of the kernel. */
@@ -87,16 +87,19 @@ enum fault_where {
 enum fault_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE };
 struct fault {
     int32_t signal;                       /* number of the signal; 0 = no fault happened */
-    int32_t where, access, buffer;
-    int64_t distance;  /* bytes from the start, before the start, or behind the end (see where) */
+    int32_t where, access, buffer;        /* buffer: number of the nearest one */
+    /* FAULT_INSIDE: bytes from the buffer's start to the address; FAULT_BEFORE and FAULT_BEHIND:
+     * bytes between the buffer and the address */
+    int64_t distance;
     uint64_t address;
 };
 
 struct shared {
     uint32_t magic, version;
-    int32_t parent, threads;
+    int32_t parent, threads;              /* parent: process id of the parent */
     int32_t n_buffers, n_contenders;
-    /* offsets in the file: of struct shared_buffer[n_buffers], of struct shared_sim */
+    /* size of the file, and offsets in it of struct shared_buffer[n_buffers] and struct
+     * shared_sim */
     int64_t file_bytes, buffer_at, sim_at;
     int64_t memory_bytes;                 /* memory that the runner may still map; 0 = unlimited */
     int64_t cpu_s;  /* limit of CPU time (RLIMIT_CPU) in seconds; 0 = unlimited */
@@ -107,8 +110,8 @@ struct shared {
     /* The runner writes the members below. */
     atomic_int permille;                  /* progress of the current command */
     struct fault fault;
-    /* Seconds per call; sample[.][i] were taken in round i. 0 samples: the series was not
-     * requested. */
+    /* Number of samples of each series (0: it was not requested), and the samples in seconds per
+     * call; sample[.][i] were taken in round i. */
     int32_t n_samples[SERIES_COUNT];
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
     int32_t n_epochs, epoch[PROTOCOL_MAX_EPOCHS];    /* first round of each epoch */
@@ -117,31 +120,34 @@ struct shared {
      * file holds the changed result.  -1: none. */
     int32_t differs;
     int64_t differs_after;
-    /* bytes of the buffers' pages after TIME; huge_bytes only if asked for */
+    /* after TIME: bytes of the buffers' pages, in huge pages (0 unless huge_pages is set) and in
+     * all */
     int64_t huge_bytes, room_bytes;
     struct counts counts;
 };
 
-/* A buffer of a kernel. at: offset of its copy in the file. */
+/* A buffer of a kernel. at: offset of its copy in the file; written: whether the kernel writes it;
+ * result: whether it is compared with the reference. */
 struct shared_buffer { int64_t at, bytes; int32_t written, result; };
 
-/* Tables of the instrumented kernel: a site, a block and a mark (gen.h). */
+/* Entries of the tables of the instrumented kernel (gen.h), for a site, a block and a mark.
+ * accesses: of one run of the block; runs: how often it runs. */
 struct shared_site { int32_t is_store, tensor; struct site_count count; };
 struct shared_block { int32_t mark, accesses; long long runs; };
 struct shared_mark { int32_t block, reserved; };
 
-/* The data of COMMAND_SIMULATE. Its arrays are at these offsets from the struct. */
+/* The data of COMMAND_SIMULATE. Its arrays follow at the offsets ..._at from the struct. */
 struct shared_sim {
     struct cache_config cache;
     double budget;                        /* accesses beyond which a sample is simulated */
     uint64_t seed;                        /* seed of the sample */
     int32_t n_sites, n_blocks, n_marks, n_buffers;
     int64_t site_at, block_at, mark_at, base_at;
-    int64_t detail_at;                    /* offset of struct sim_detail; 0 = not wanted */
+    int64_t detail_at;                    /* offset of struct shared_detail; 0 = no detail */
     /* The runner writes the members below, and the counts of the sites. */
     struct level_count level[CACHE_LEVELS];
-    int32_t n_levels;                     /* number of levels simulated; 1 for a sample */
-    double fraction, error;
+    int32_t n_levels;                     /* number of levels that were simulated; 1 for a sample */
+    double fraction, error;               /* as in struct sim_result */
     char how[SIM_HOW];  /* why more accesses were simulated than the budget allows */
 };
 

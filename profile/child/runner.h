@@ -25,9 +25,9 @@ struct runner_opts {
     int n_buffers;                        /* the parameters of all kernels */
     /* buffer and first are read by open and renew only; names must outlive the runner. */
     const struct runner_buffer *buffer;
-    /* Kernels that are timed against each other, at most PROTOCOL_MAX_CONTENDERS.  Contender i
-     * has the buffers from first[i] up to the first of the next one. 0 = one kernel, with all the
-     * buffers. */
+    /* Number of contenders (kernels that are timed against each other), at most
+     * PROTOCOL_MAX_CONTENDERS.  Contender i has the buffers from first[i] up to first[i + 1], and
+     * the last contender those from first[i] to the end.  0 = one kernel, with all buffers. */
     int n_contenders;
     const int *first;
     const struct trace_table *trace;      /* table of the instrumented kernel; NULL = none */
@@ -45,31 +45,34 @@ struct runner_opts {
  * when every contender is slower than this (0 = never). */
 struct sampled {
     unsigned contenders;
-    /* Bit i: runner_run has left the result of contender i in the shared file, and it was found
-     * right.  A different result ends the sampling. */
+    /* Bit i: runner_run has left the result of contender i in the shared file, and that result was
+     * found right.  A different result ends the sampling. */
     unsigned steady;
     bool ceiling, cold, append, as_is;
     double time_s, give_up_s;
     int min_runs, epochs;               /* as in struct request; sampling.h has the rules */
     int64_t walk_bytes;                   /* cold: bytes to read to empty the caches */
 };
-/* Seconds per call, by enum series: of the contenders and the ceiling that were requested, and of
- * the ceiling on one core when there are several threads (the others are 0 and NULL). sample[.][i]
- * were taken in round i; block[k] is the first round of epoch k. While the spread of a contender
- * exceeds STATS_NOISY, sampling is repeated, up to three times and not after 5 s in all, and all
- * samples count. Valid until the runner times again or is closed. */
+/* The samples, in seconds per call, by enum series.  There are samples of the contenders and of the
+ * ceiling if they were requested; with several threads also of the ceiling on one core.  The other
+ * series are NULL and 0.  sample[.][i] were taken in round i; block[k] is the first round of epoch
+ * k.
+ *
+ * While the spread of a contender exceeds STATS_NOISY, sampling is repeated, up to three times and
+ * not after 5 s in all.  Repeated samples are added to the first ones.  Valid until the runner
+ * times again or is closed. */
 struct samples {
     int rounds, n_blocks;
     const double *sample[SERIES_COUNT];
     struct summary of[SERIES_COUNT];
     int block[PROTOCOL_MAX_EPOCHS];
     bool flushed;  /* cold: caches were flushed line by line instead of by reading other data */
-    /* The contender that left a different result after differs_after calls; runner_data has this
-     * result, and there are no samples. -1: none did. */
+    /* The contender that left a different result after differs_after calls; -1: none did.  Sampling
+     * then ended early, so the samples are of no use, and runner_data has the different result. */
     int differs;
     int64_t differs_after;
     int64_t huge_bytes, room_bytes;  /* bytes of the buffers' pages in huge pages, and in all */
-    double others;                   /* busy_share; NAN: unknown */
+    double others;                   /* share of the CPUs that other work took; NAN: unknown */
 };
 /* How to simulate the instrumented kernel. base: an address for each buffer, a multiple of the
  * line size. */
@@ -89,14 +92,14 @@ struct simulation {
     int64_t *runs;
     struct level_count level[CACHE_LEVELS];
     int n_levels;  /* number of levels simulated; a sample simulates L1 alone */
-    double fraction, error, seconds;
+    double fraction, error, seconds;      /* as in struct sim_result */
     char how[SIM_HOW];  /* why more was simulated than the budget allows, or "" */
 };
 
 struct vendor_choice { char implementation[160], layout[80]; };
 
 /* The functions of one kind of runner, described at the functions of the same name below.  NULL:
- * not supported; the function below then returns ERR_ENV. */
+ * not supported; the function below then fails with ERR_ENV, except runner_renew. */
 struct runner;
 struct runner_kind {
     const char *name;                     /* "child" */
@@ -124,14 +127,14 @@ struct runner_kind {
 struct runner { const struct runner_kind *kind; };
 
 /* Opens a runner. ERR_ENV: it does not start, or lacks memory. ERR_CANCEL. For this function and
- * those below, ERR_KILLED means that a signal ended the runner which this program did not send,
- * although the kernel may have. */
+ * those below, ERR_KILLED means that a signal from outside ended the runner.  This program did not
+ * send the signal, but the kernel may have. */
 bool runner_open(const struct runner_kind *kind, const struct runner_opts *o, struct runner **out,
                  struct err *e);
 void runner_close(struct runner *r);      /* stops its work; NULL is allowed */
-/* Gives an idle runner new buffers and limits, and no kernel.  That is cheaper than a new runner,
- * but safe only after trusted kernels.  The runner must not have loaded a vendor library.  A kind
- * without `renew` is closed and opened again. */
+/* Gives an idle runner new buffers and limits, and unloads its kernels.  This is cheaper than a new
+ * runner, but safe only after trusted kernels.  The runner must not have loaded a vendor library.
+ * If its kind has no `renew`, the runner is closed and a new one is opened. */
 bool runner_renew(struct runner **r, const struct runner_opts *o, struct err *e);
 /* Returns the bytes shared with the runner. The runner's own buffers take as much again. */
 int64_t runner_bytes(const struct runner *r);
@@ -141,16 +144,16 @@ int64_t runner_bytes(const struct runner *r);
  * gets its own buffer at a multiple of 64 bytes. */
 void *runner_data(struct runner *r, int buffer);
 
-/* Loads the kernel of this name from an object ("" = the usual name); SLOT_KERNEL + i is contender
- * i.  ERR_COMPILE when that fails. */
+/* Loads a kernel from an object. entry: the name of its function; "" = ts_entry. SLOT_KERNEL + i is
+ * contender i.  ERR_COMPILE when the kernel cannot be loaded. */
 bool runner_load(struct runner *r, enum slot slot, const char *so_path, const char *entry,
                  struct err *e);
 /* Loads the FMA ceiling of this object into a process of its own.  Call this at most once.
  * ERR_COMPILE when the object cannot be loaded; ERR_ENV. */
 bool runner_load_ceiling(struct runner *r, const char *so_path, struct err *e);
-/* Makes a primitive of a vendor library a contender.  Its buffers are the tensors of the problem,
- * in order, and must be filled before. plugin: path of its shared object.  *out says which
- * implementation and layout the library chose.  ERR_ENV with the reason of the library. */
+/* Makes a primitive of a vendor library a contender.  The contender's buffers are the tensors of
+ * the problem, in order, and must be filled before. plugin: path of its shared object.  *out says
+ * which implementation and layout the library chose.  ERR_ENV with the reason of the library. */
 bool runner_load_vendor(struct runner *r, int contender, const char *plugin,
                         enum vendor_library library, const struct vendor_problem *problem,
                         struct vendor_choice *out, struct err *e);

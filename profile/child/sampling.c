@@ -9,22 +9,22 @@
 #include <math.h>
 
 #define BATCH_S 50e-6                     /* least duration of a sample */
-#define DEVICE_BATCH_S 1e-3  /* on a device, where the first launch begins late */
+#define DEVICE_BATCH_S 1e-3  /* the same on a device, where the first launch begins late */
 #define WARM_UP_RUNS 3
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
 #define GIVE_UP_ROUNDS 3                  /* rounds before giving up; one round for long calls */
-#define HOPELESS 2                        /* times give_up_s: a call this long gets no warm-up */
+#define HOPELESS 2  /* a kernel slower than this times give_up_s gets no warm-up */
 #define HOPELESS_CALLS 3  /* first calls that must be that long; one of SAMPLING_LONG_S is enough */
 #define CLOCK_READINGS 1000
 #define CHECK_SHARE 0.04                /* share of the time for checks between rounds */
-#define RESULT_SHARE 0.01  /* share of the time of single-call samples for looking at results */
+#define RESULT_SHARE 0.01  /* checks of single-call samples may take this share of their time */
 #define CHECK_PARTS 32  /* parts of time_s; each has a check, if CHECK_SHARE allows it */
 #define CHECK_MOST 64                   /* most calls of one check */
-#define CHECK_FIRST 8                   /* calls before the warm-up */
+#define CHECK_FIRST 8                   /* most calls of the check before the warm-up */
 #define FIRST_WORTH 4  /* a first check needs time for at least this many calls */
-#define HEAT_SWITCH_S 200e-6              /* the ceiling's process does not slow longer calls */
+#define HEAT_SWITCH_S 200e-6              /* longer calls need no heating after the ceiling */
 
 struct sampler {
     struct work *work;
@@ -32,7 +32,7 @@ struct sampler {
     const struct sampling_hooks *hooks;
     struct shared *sh;
     struct rng rng;
-    int list[SERIES_COUNT], n, n_contenders;              /* the works that are used */
+    int list[SERIES_COUNT], n, n_contenders;              /* list: the n works that are used */
     bool fresh[SERIES_COUNT];  /* whether a work was not called since the last renewal */
     double clock_cost;
     double least;                                         /* smallest sample of any contender */
@@ -106,8 +106,8 @@ static void recall(struct work *w, double sample_s, const double *sample, int n)
 
 /* --- Checks ----------------------------------------------------------------------------------- */
 
-/* Whether a sample consists of one call that is cold, or so long that another call would cost too
- * much. */
+/* Whether a sample is a single call whose own result is checked: a cold call, or one so long that
+ * another call would cost too much. */
 static bool checks_itself(const struct sampler *s, const struct work *w)
 {
     return s->q->cold || (w->call_s > 0 ? w->call_s : w->first_s) >= SAMPLING_LONG_S;
@@ -142,6 +142,8 @@ static int calls_in(const struct work *w, double seconds, int most)
     return seconds >= call_s * most ? most : seconds > 0 ? (int)(seconds / call_s) : 0;
 }
 
+/* Checks each steady contender with as many calls as fit into `seconds`, at least `least` and at
+ * most `most`. least -1: skips a contender for which no call fits. */
 static void check_each(struct sampler *s, double seconds, int least, int most)
 {
     for (int i = 0; i < s->n && !s->over; i++) {
@@ -202,8 +204,8 @@ static void heat(struct sampler *s, int series)
         run_calls(s, &s->work[series], 1);
 }
 
-/* Overwrites the result before a sample; the first time all of it.  Returns whether it did; the
- * caller then checks the result after the sample. */
+/* Overwrites the result before a sample if checks_itself: all elements before the first sample,
+ * later a few.  Returns whether it did; the caller then checks the result after the sample. */
 static bool spoils(struct sampler *s, int series)
 {
     struct work *w = &s->work[series];
@@ -279,7 +281,7 @@ static bool begin_sitting(struct sampler *s, bool renew)
     return true;
 }
 
-/* Returns the least cost of two readings of the clock. */
+/* Returns the least time between two readings of the clock, in seconds. */
 static double clock_cost(void)
 {
     double least = 1;

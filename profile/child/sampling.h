@@ -1,12 +1,12 @@
-/* Sampling of times: makes batches of calls long enough for the clock, alternates contenders and
- * ceiling, and computes results from the samples. */
+/* Samples times: calls contenders and the ceiling in turns, in batches that are long enough for the
+ * clock. */
 #ifndef TS_PROFILE_SAMPLING_H
 #define TS_PROFILE_SAMPLING_H
 #include "profile/child/protocol.h"
 #include "profile/child/stats.h"
 
-/* Above this duration, a call needs no warm-up, and interruptions are short compared with it: one
- * sample is enough. */
+/* A call longer than this needs no warm-up, and one sample of it is enough, because interruptions
+ * are short compared with the call. */
 #define SAMPLING_LONG_S 20e-3
 
 typedef void kernel_fn(void *const *buffers);
@@ -17,13 +17,14 @@ typedef void kernel_fn(void *const *buffers);
 struct work {
     kernel_fn *run;
     void *const *buffers;
-    /* Makes n calls on a device and measures them by its clock; false ends the sampling. */
+    /* Makes n calls on a device and measures them by the device's clock; false ends the
+     * sampling. */
     bool (*run_device)(void *ctx, long n, double *seconds);
     void *device;                         /* the ctx of run_device */
     bool (*run_vendor)(struct vendor_handle *h);
     struct vendor_handle *vendor;
     int team;
-    long batch;
+    long batch;                           /* calls per sample */
     double call_s;                        /* seconds per call in the last batch; 0 = none yet */
     /* steady: the first result was right, and later ones are compared with it. first_s: seconds
      * of the first call. */
@@ -45,16 +46,17 @@ struct sampling_hooks {
     void *ctx;
 };
 
-/* Warms up, then samples the works, one for each enum series, in rounds into sh->sample.  It ends
- * when request->time_s is over and there are min_runs samples of each, or when most_s is over.  If
- * give_up_s is not 0, it also ends after a round in which every contender took longer than
- * give_up_s (a few rounds for short calls).  A single kernel on one thread is not even warmed up
- * when its first calls all take twice as long as that.  Appending needs no warm-up.
+/* Warms up, then samples the works, one for each enum series, in rounds into sh->sample.  Sampling
+ * ends when request->time_s is over and there are min_runs samples of each, or when most_s is over.
+ * If give_up_s is not 0, it also ends after a round in which every contender took longer than
+ * give_up_s (after a few such rounds for short calls).  A single kernel on one thread gets no
+ * warm-up when all its first calls take more than twice give_up_s.  Appending needs no warm-up.
  *
- * Each round samples each work once, in a new order, so that no contender always follows the same
- * other one.  The time is divided into request->epochs epochs, each with renewed buffers.  Hot:
- * with several contenders, and after a renewal, a short kernel is called once before its sample.
- * Cold: a sample is one call, minus the cost of reading the clock; only contenders are sampled.
+ * Each round samples each work once, in a new random order, so that no contender always follows the
+ * same other one.  The time is divided into request->epochs epochs, each with renewed buffers.  Hot
+ * samples: with several contenders, and after a renewal, a short kernel is called once before its
+ * sample.  Cold samples: a sample is one call, minus the cost of reading the clock; only contenders
+ * are sampled.
  *
  * The results of steady contenders are checked before the warm-up, after rounds for a small share
  * of the time, and at the end.  A check first asks whether the last call left the right result.
@@ -64,10 +66,11 @@ struct sampling_hooks {
 void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
                   const struct sampling_hooks *hooks, struct shared *sh);
 
-/* Returns the calls of the ceiling per second that `threads` threads can make on `cores` cores.
- * Only as many threads as cores count: more take turns, so that each makes its call beside fewer
- * others. It is the rate of the team, or the rate of one core times these threads when that is
- * higher (a team on a busy machine waits for its slowest thread). 0: it was not sampled. */
+/* Returns how many calls of the ceiling `threads` threads can make per second on `cores` cores; 0:
+ * the ceiling was not sampled.  If there are more threads than cores, they take turns, so only as
+ * many threads as cores count.  The result is the rate of the team, or, if that is higher, the rate
+ * of one core times the threads that count: a team on a busy machine waits for its slowest
+ * thread. */
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
                         int cores);
 #endif

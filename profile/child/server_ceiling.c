@@ -22,8 +22,7 @@
 static char scratch[16384] __attribute__((aligned(64)));
 static void *const buffers[1] = { scratch };
 
-/* Waits until all threads of a team are here. Returns false when they do not run at the same
- * time. */
+/* Waits until all threads of a team are here. Returns false when some are missing after MEET_S. */
 static bool meet(atomic_int *here, int team)
 {
     double start = clock_s(), waited = 0;

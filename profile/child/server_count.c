@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT_LEAST_S 0.02  /* least seconds of a pass, times the groups that share the pass */
+#define COUNT_LEAST_S 0.02  /* least seconds for each group of events in a pass */
 #define COUNT_MOST_CALLS (1 << 20)
 
 struct meant { const struct counter_source *source; void *ctx; int threads; };
@@ -40,7 +40,8 @@ static int call_for(struct server *r, double seconds)
     return calls;
 }
 
-/* Counts in groups. False: a group of more events than can be counted at once never ran. */
+/* Counts the events in groups of at most group_max. Returns false when a group never ran: it has
+ * more events than can be counted at once. */
 static bool count_in_groups(struct server *r, const struct request *q, const struct meant *m,
                             int group_max, struct counts *out)
 {
@@ -77,14 +78,14 @@ static void count_in_turns(struct server *r, const struct request *q, const stru
         count_in_groups(r, q, m, 1, out);
 }
 
-/* Counts perf events.  The team of threads exists by now, so it can be listed; threads that it
- * starts later are inherited. */
+/* Counts perf events.  The team of threads exists by now, so its threads can be listed; threads
+ * that they start later inherit the counters. */
 static void count_perf(struct server *r, const struct request *q, struct counts *out)
 {
     struct perf_threads threads;
     bool hardware = q->meter == METER_ID_PERF;
     if (hardware) {
-        perf_probe(true, out);  /* tells why: a counter can be opened and yet never count */
+        perf_probe(true, out);  /* tests by counting: a counter can be opened and yet never count */
         if (!out->available)
             return;
     }

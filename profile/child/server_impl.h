@@ -15,19 +15,19 @@ struct server {
     struct guarded *guarded;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
-    /* per slot: the message of a host twin that found an error; NULL: not a host twin */
+    /* per slot: the error that a host twin found, or ""; NULL: not a host twin */
     const char *fault[SLOT_COUNT];
     /* Per contender: number of calls since it was loaded, and seconds of the last call of
      * COMMAND_RUN. */
     int64_t calls[PROTOCOL_MAX_CONTENDERS];
     double first_s[PROTOCOL_MAX_CONTENDERS];
-    trace_fn *trace;
+    trace_fn *trace;                      /* the functions of the instrumented kernel */
     count_fn *count;
     /* per contender: its vendor plugin and primitive; NULL: not of a vendor library */
     const struct vendor_plugin *plugin[PROTOCOL_MAX_CONTENDERS];
     struct vendor_handle *vendor[PROTOCOL_MAX_CONTENDERS];
     struct vendor_problem problem[PROTOCOL_MAX_CONTENDERS];
-    struct cuda_device *device;           /* --device: where kernels run; NULL: here */
+    struct cuda_device *device;           /* --device: where kernels run; NULL: on the CPU */
     bool loaded[PROTOCOL_MAX_CONTENDERS];  /* on a device: whether the contender is loaded */
     struct reply reply;
 };
@@ -50,10 +50,11 @@ bool server_place(struct server *r, int contender, bool at_end, struct err *e);
 bool server_check_guards(struct server *r, struct err *e);
 
 /* Functions of server_device.c, which only a runner with a device uses.  The guarded buffers are
- * the host's copies of the device's buffers.  open: ERR_ENV. load: executes COMMAND_LOAD. place:
- * uploads the buffers of a contender, after server_place has filled them. spoil: uploads only those
- * that the contender writes; fetch: downloads these. drop: frees the device memory of the
- * contender's buffers. check: looks at the guards; ERR_WRONG. */
+ * the host's copies of the device's buffers.  open: ERR_ENV. load: executes COMMAND_LOAD. run:
+ * makes n calls. place: uploads all buffers of a contender; server_place calls it after filling
+ * them. spoil: uploads only those that the contender writes; fetch: downloads these. drop: frees
+ * the device memory of the contender's buffers. check: checks the guards on the device;
+ * ERR_WRONG. */
 bool server_device_open(struct server *r, struct err *e);
 bool server_device_load(struct server *r, const struct request *q, struct err *e);
 bool server_device_run(struct server *r, int contender, long n, double *seconds, struct err *e);
@@ -78,8 +79,8 @@ bool server_simulate(struct server *r, const struct request *q, struct err *e);
  * whether SO could be loaded, and then answers each struct ceiling_ask on its socket.  Returns
  * the exit code. */
 int server_ceiling(int argc, char **argv);
-/* Sends a request from the runner to the process of the ceiling. Returns false when that process
- * has ended. */
+/* Sends a request from the runner to the process of the ceiling. *seconds: per call. Returns false
+ * when that process has ended. */
 bool server_ask_ceiling(const struct server *r, int team, long batch, double *seconds);
 
 /* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: one call of a kernel.  Maps FILE

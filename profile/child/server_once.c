@@ -1,6 +1,6 @@
 /* tilescope-runner --once: one call of a kernel in a process that does little else, for tools that
- * watch a whole process (cachegrind).  Prints the seconds of the call.  It has no socket and no
- * guard pages, because the kernel has been checked before. */
+ * watch a whole process (cachegrind).  Prints the seconds of the call.  The process has no socket
+ * and no guard pages, because the kernel has been checked before. */
 #include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
@@ -23,8 +23,8 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Reads a block as large as the cache, so that nothing of this process remains in it.  The
- * buffers have never been in it. */
+/* Writes a block as large as the cache, so that nothing else of this process remains in the cache.
+ * The buffers have never been in it. */
 static void empty_cache(size_t bytes)
 {
     volatile char *block = malloc(bytes + 1);
@@ -32,9 +32,9 @@ static void empty_cache(size_t bytes)
         block[i] = 1;
 }
 
-/* Calls the kernel on an aligned stack.  Arguments and environment lie above the stack and move
- * it; from a multiple of STACK_ALIGN on, spills always share the same cache sets with the
- * buffers. */
+/* Calls the kernel on an aligned stack.  Arguments and environment lie above the stack and move it.
+ * On a stack that begins at a multiple of STACK_ALIGN, spills share the same cache sets with the
+ * buffers in every run. */
 static void run_aligned(kernel_fn *run, void *const *buffer)
 {
     char *here = __builtin_frame_address(0);

@@ -27,7 +27,7 @@ struct timing {
     const struct work *work;
     bool lost;                            /* whether the process of the ceiling has ended */
     bool failed;                          /* whether the device failed; *e says why */
-    bool by_walking;
+    bool by_walking;                      /* chill empties the caches by reading other data */
     struct rng rng;
     struct err *e;
 };
@@ -132,7 +132,7 @@ static bool ask_ceiling(void *ctx, int team, long batch, double *seconds)
     return !t->lost;
 }
 
-/* The kernel of a device as something to sample. */
+/* A contender on a device, as something to sample. */
 struct device_work { struct timing *t; int contender; };
 
 static bool run_device(void *ctx, long n, double *seconds)
@@ -188,8 +188,8 @@ static void count_calls(struct server *r, const struct work *work)
             r->calls[i] = work[i].calls;
 }
 
-/* Whether the caches must be emptied by reading other data: a library keeps copies of the operands
- * at addresses that are unknown here. */
+/* Whether the caches must be emptied by reading other data: on a device, on a CPU that cannot flush
+ * by address, and for a library, which keeps copies of the operands at unknown addresses. */
 static bool must_walk(const struct server *r, const struct request *q)
 {
     bool walk_it = r->device || !guarded_flush(r->guarded, 0, 0);

@@ -198,14 +198,15 @@ struct ratio ratio_inverse(const struct ratio *r)
     return (struct ratio){ 1 / r->ratio, 1 / r->high, 1 / r->low, r->best > 0 ? 1 / r->best : 0 };
 }
 
-/* Whether a number that is not 1 is printed as 1.00. */
+/* Whether a number other than 1 is printed as 1 with this number of decimals. */
 static bool hides_side(double x, int decimals)
 {
     return x != 1 && fabs(x - 1) <= 0.5 * pow(10, -decimals);
 }
 
-/* Returns the decimals, at least `least`, with which the ends of an interval are printed: so many
- * that an end is not rounded to 1, unless it is so near that no reader would care. */
+/* Returns how many decimals to print for the ends of an interval: at least `least`, and enough that
+ * no end other than 1 is printed as 1. If MOST_DECIMALS are not enough for that, returns
+ * `least`. */
 static int decimals_of(const struct ratio *r, int least)
 {
     int n = least;

@@ -41,15 +41,16 @@ struct ratio stats_ratio(const double *a, const double *b, int n, const int *blo
 
 enum verdict { VERDICT_NONE, VERDICT_FASTER, VERDICT_SLOWER, VERDICT_SAME, VERDICT_UNDECIDED };
 /* Returns whether b is faster or slower than a, from the interval of time b / time a.  An interval
- * that contains 1 means no difference.  Undecided: the least times say the opposite of the
- * interval.  Work on the other thread of a core can slow one kernel more than the other in nearly
- * every round, so that the interval is narrow and wrong; the least times are disturbed least. */
+ * that contains 1 means no difference; VERDICT_NONE: there is no interval.  Undecided: the least
+ * times say the opposite of the interval.  Work on the other thread of a core can slow one kernel
+ * more than the other in nearly every round, so that the interval is narrow and wrong; the least
+ * times are disturbed least. */
 enum verdict stats_verdict(const struct ratio *r);
 /* Whether the samples tell nothing: the verdict is undecided, or the interval contains 1 and is
  * wider than 10 %. */
 bool stats_undecided(const struct ratio *r);
-/* Appends why: "the best times say the opposite: 1.18" or "the interval is wider than 10 %".
- * Returns whether the samples tell nothing. */
+/* Appends why the samples tell nothing: "the best times say the opposite: 1.18" or "the interval is
+ * wider than 10 %". If they tell something, appends nothing and returns false. */
 bool stats_print_undecided(struct str *out, const struct ratio *r);
 /* names of enum verdict: "", "faster", "slower", "no difference that these runs show",
  * "undecided" */
@@ -58,7 +59,7 @@ struct ratio ratio_inverse(const struct ratio *r);       /* of time a / time b *
 /* Appends "1.32 (1.30 to 1.34)", with three digits of the ratio.  Where an end of the interval that
  * is not 1 would be printed as 1.00, there are more digits: its side of 1 decides the verdict. */
 void ratio_print(struct str *out, const struct ratio *r);
-/* Appends "1.32x slower (1.30 to 1.34)"; when it is faster, the three numbers are inverted. */
+/* Appends "1.32x slower (1.30 to 1.34)"; for a ratio below 1 the inverse, "1.32x faster (...)". */
 void ratio_print_times(struct str *out, const struct ratio *r);
 /* Appends only the interval: "0.98 to 1.02". */
 void ratio_print_ends(struct str *out, const struct ratio *r);

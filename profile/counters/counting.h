@@ -29,10 +29,11 @@ struct counter_source {
     /* Opens a stopped counter of ev in one thread, in the group of the handle `leader` (-1: it
      * leads a new group).  Returns a handle, 0 or more. */
     int (*open)(void *ctx, int thread, const struct event *ev, int leader);
+    /* Start, stop and read the group of a leader; n: number of its events. */
     int (*start)(void *ctx, int leader);
     int (*stop)(void *ctx, int leader);
     int (*read)(void *ctx, int leader, int n, struct reading *out);
-    void (*close)(void *ctx, int handle);  /* closes a counter; leaders of groups are closed last */
+    void (*close)(void *ctx, int handle);  /* closes a counter; the caller closes leaders last */
     /* Writes a sentence with the reason why a function failed with this code for ev, and the
      * fix. */
     void (*explain)(void *ctx, const struct event *ev, int code, char *out, size_t n);

@@ -1,7 +1,7 @@
 /* CUPTI, NVIDIA's library of GPU counters, loaded at run time ($TILESCOPE_CUPTI names another
- * file).  Its structs are those of CUPTI 13 under names of our own: one of its headers is C++, and
- * the build must not need any.  Every struct begins with its size up to the last field, and with a
- * pointer that stays NULL.
+ * file). The structs are those of CUPTI 13 under our own names: one of CUPTI's headers is C++, and
+ * the build must not need these headers. Every struct begins with its size up to the last field,
+ * and with a pointer that stays NULL.
  *
  * cupti_metrics.h finds out which metrics a chip has, for which CUPTI needs no GPU; cupti_count.h
  * counts. */
@@ -88,7 +88,7 @@ enum {
     CUPTI_NO_METRIC = 17, CUPTI_QUEUE_EMPTY = 18, CUPTI_NO_PRIVILEGE = 35
 };
 
-/* Sets the size of a struct; `last` is its last field. */
+/* The size of a struct up to `last`, its last field. */
 #define CUPTI_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 typedef void cupti_give_buffer(uint8_t **buffer, size_t *bytes, size_t *most_records);

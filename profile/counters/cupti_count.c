@@ -70,8 +70,8 @@ static bool make_data(struct range_session *s, struct err *e)
                     "cuptiRangeProfilerCounterDataImageInitialize", e);
 }
 
-/* The whole work is one range, and this program repeats it.  So a program of several kernels has
- * one sum, and CUPTI need not save and restore memory. */
+/* Makes the whole work one range, which tilescope itself repeats for each pass. So several kernels
+ * have one sum, and CUPTI need not save and restore memory. */
 static bool configure(struct range_session *s, struct err *e)
 {
     struct cupti_range_enable enable = { .size = CUPTI_SIZE(struct cupti_range_enable, object),
@@ -205,7 +205,7 @@ static void add_activity(const struct cupti_kernels *k, const struct event *even
     }
 }
 
-/* Stores why all events of one kind are missing. */
+/* Stores why all activity events are missing or, if `activity` is false, all metrics. */
 static void miss_all(struct counts *out, const struct event *event, int n, bool activity,
                      const char *why)
 {

@@ -18,14 +18,15 @@ struct cupti_metrics {
     uint8_t *config;                      /* owned */
 };
 
-/* availability: of the device, or NULL.  ERR_ENV: CUPTI does not know the chip. */
+/* availability: the counters of the device; NULL: all counters of the chip. ERR_ENV: CUPTI does not
+ * know the chip. */
 bool cupti_metrics_open(const struct cupti *c, const char *chip, const uint8_t *availability,
                         struct cupti_metrics *out, struct err *e);
 /* Adds a metric, whose name must outlive *m. ERR_NAME: the chip does not have it. */
 bool cupti_metrics_add(struct cupti_metrics *m, const char *metric, struct err *e);
 /* Makes the configuration of all metrics. */
 bool cupti_metrics_config(struct cupti_metrics *m, struct err *e);
-/* Stores the value of each metric in the first range of decoded data. */
+/* Stores in value[] the value of each metric, read from the first range of the decoded data. */
 bool cupti_metrics_values(const struct cupti_metrics *m, const uint8_t *data, size_t bytes,
                           double *value, struct err *e);
 void cupti_metrics_close(struct cupti_metrics *m);

@@ -54,7 +54,8 @@ static bool is_name(const char *s, size_t n)
     return n > 0;
 }
 
-/* Returns the text of "SHORT the text". */
+/* Returns the text after the key in a line such as "SHORT the text"; NULL: the line has another
+ * key. */
 static const char *after_key(const char *line, const char *key)
 {
     size_t n = strlen(key);
@@ -252,7 +253,7 @@ static bool read_metric(struct reader *r)
         return wrong_at(r, rest, 1);
     }
     m->formula = rest + 1 + strspn(rest + 1, " \t");
-    double ignored;                      /* stand-in counts let the formula be evaluated */
+    double ignored;                      /* value with 1 for every name (check_name) */
     if (!formula_check(m->formula, check_name, r->set, r->e)
         || (!formula_number(m->formula, check_name, r->set, &ignored, r->e)
             && r->e->code != ERR_RANGE))
@@ -261,7 +262,7 @@ static bool read_metric(struct reader *r)
     return true;
 }
 
-/* Reads a line that begins a section, or one in it. */
+/* Reads a line: one that begins a section, or one inside a section. */
 static bool read_line(struct reader *r)
 {
     const char *line = r->line;

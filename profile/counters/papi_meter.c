@@ -23,7 +23,8 @@ static struct {
 #undef MEMBER
 } api;
 
-/* The event sets of one thread, used only by that thread. */
+/* The event sets of one thread, used only by that thread. members: number of events in each set;
+ * value: their counts at the last stop. */
 struct sets {
     int n, set[EVENTS_MAX], members[EVENTS_MAX];
     long long value[EVENTS_MAX][GROUP_MAX];
@@ -60,9 +61,9 @@ static bool find_functions(void *library)
 }
 
 static struct counts load_refusal;
-/* The reason why the perf_event component of PAPI is disabled; "" = it is enabled. libpfm4 has a
- * list of CPUs; on a CPU that is newer than the list it disables the component together with all
- * software events. */
+/* The reason why the perf_event component of PAPI is disabled; "" = it is enabled. On a CPU that is
+ * newer than the list of CPUs in libpfm4, PAPI disables the component together with all software
+ * events. */
 static char disabled[PAPI_HUGE_STR_LEN];
 
 static void read_component(void)

@@ -1,6 +1,6 @@
-/* A GPU by its driver: buffers between guards, modules, launches, times.  A fault of a kernel ends
- * the device for the process that caused it, and a driver can hang. Therefore only a process that
- * may be killed opens one (tilescope-runner --device). */
+/* A GPU, used through its driver: buffers between guards, modules, launches, times. After a fault
+ * of a kernel, the process that caused it can no longer use the device, and a driver can hang.
+ * Therefore only a process that may be killed opens a device (tilescope-runner --device). */
 #ifndef TS_CUDA_DEVICE_H
 #define TS_CUDA_DEVICE_H
 #include <stdint.h>
@@ -50,6 +50,6 @@ bool cuda_device_run(struct cuda_device *d, int module, int first, long n, doubl
 bool cuda_device_time(struct cuda_device *d, bool (*queue)(void *ctx, struct err *e), void *ctx,
                       double *seconds, struct err *e);
 void *cuda_device_context(const struct cuda_device *d);    /* the driver's CUcontext */
-/* Writes this many bytes of other memory, which replaces the content of the caches. */
+/* Writes `bytes` bytes of other memory, which replaces the content of the caches. */
 bool cuda_device_flush(struct cuda_device *d, int64_t bytes, struct err *e);
 #endif

@@ -3,7 +3,7 @@
 #include "kernels/base/arena.h"
 #include "profile/cuda/library.h"
 
-#define LAST_FAULT 720  /* largest code of an error that a running kernel can cause */
+#define LAST_FAULT 720  /* above every code of an error that a running kernel can cause */
 
 bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struct err *e)
 {

@@ -6,8 +6,9 @@
 
 #include "kernels/base/err.h"
 
-/* what: its name in messages, "NVRTC". variable: the environment variable that names another file.
- * names: the usual files, the preferred one first, NULL-terminated. fix: how to get the library. */
+/* what: its name in messages, such as "NVRTC". variable: the environment variable that names
+ * another file. names: the usual files, the preferred one first, NULL-terminated. fix: how to get
+ * the library. */
 struct cuda_library {
     const char *what, *variable, *fix;
     const char *names[4];

@@ -5,8 +5,8 @@
  *     launch NAME BLOCKS_X BLOCKS_Y BLOCKS_Z THREADS_X THREADS_Y THREADS_Z SHARED N BUFFER...
  *     cubin BYTES
  *
- * and then the bytes of the cubin.  SHARED: bytes of dynamic shared memory.  A BUFFER is a
- * number of a buffer of the contender. */
+ * and then the bytes of the cubin.  SHARED: bytes of dynamic shared memory.  N: how many
+ * BUFFERs follow; each is the number of a buffer of the contender. */
 #ifndef TS_CUDA_OBJECT_H
 #define TS_CUDA_OBJECT_H
 #include <stddef.h>

@@ -1,15 +1,16 @@
-/* How busy other programs keep the machine while something is timed.  They share caches, memory and
- * often a core with it, which the FMA ceiling beside a kernel may not feel. */
+/* How busy other programs keep the machine while something is timed. They share caches, memory and
+ * often a core with the timed kernel, and the FMA ceiling beside the kernel may not show this. */
 #ifndef TS_PROFILE_BUSY_H
 #define TS_PROFILE_BUSY_H
 #include <sys/types.h>
 
 #define BUSY_MUCH 0.1                    /* share of other programs from which times are doubtful */
 
-/* CPU seconds of all programs and of the own ones, and when they were read; NAN: unknown. */
+/* CPU seconds of all programs and of the processes of the measurement, and when they were read;
+ * NAN: unknown. */
 struct busy { double all_s, own_s, at_s; };
-/* Sums over several intervals: CPU seconds of all programs and of the others, and seconds of the
- * clock. */
+/* Sums over several intervals: CPU seconds of all programs, CPU seconds of the other programs, and
+ * seconds of the clock. */
 struct busy_sum { double all_s, others_s, clock_s; };
 
 /* own: n processes of the measurement.  A pid of 0 is skipped; a process that has ended counts as

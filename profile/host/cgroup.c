@@ -104,7 +104,7 @@ static void climb(struct cgroup_limits *l, const char *mount, const char *path,
     str_free(&dir);
 }
 
-/* Whether `word` is in the list, which commas separate. */
+/* Whether `word` is in a list that is separated by commas. */
 static bool lists(const char *list, const char *word)
 {
     const size_t n = strlen(word);

@@ -278,7 +278,7 @@ void machine_date(char *out, size_t n)
         strftime(out, n, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* Returns the part "2 cores | " of a fingerprint and its length; NULL when it has none. */
+/* Returns the part "2 cores" of a fingerprint, and its length in *n; NULL when it has none. */
 static const char *cores_part(const char *text, size_t *n)
 {
     for (const char *p = strstr(text, " | "); p; p = strstr(p + 1, " | ")) {

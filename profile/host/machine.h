@@ -8,9 +8,9 @@ struct machine {
     char cpu[128];                       /* model name in /proc/cpuinfo */
     char isa[32];                        /* target_host()->isa */
     int vector_floats;
-    int cores;  /* number of cores that this process may run on (affinity, cgroup) */
-    int core_threads;  /* how many of these share one core's units (SMT); 1 when unknown */
-    struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; for l1d, 32K/8/64 is then assumed */
+    int cores;  /* number of CPUs (hardware threads) that this process may use (affinity, cgroup) */
+    int core_threads;  /* number of CPUs that share a physical core (SMT); 1 when unknown */
+    struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; an unknown l1d is set to 32K/8/64 */
     bool l1d_assumed;
     int64_t memory_bytes;
     char os[128];                        /* kernel release and architecture */

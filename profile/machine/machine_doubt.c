@@ -53,9 +53,9 @@ static bool below(const struct rate *r, double share, const struct rate *of)
     return r->runs > 0 && of->runs > 0 && r->best < share * of->best;
 }
 
-/* Checks that the wider of two instruction sets is about as fast as the narrower or faster, and
- * that the inner of two memory levels is not slower at all: the outer level's loads pass through
- * it. */
+/* Adds the pairs that are in the wrong order: an instruction set that is clearly slower than the
+ * next narrower one, and a level of memory that is slower than the next outer one, although the
+ * loads of the outer level pass through it. */
 static void order(const struct machine_model *m, struct str *out, int *n)
 {
     const struct level_bandwidth *inner = NULL;
@@ -137,8 +137,8 @@ int machine_model_doubts(const struct machine_model *model, const struct machine
     return n;
 }
 
-/* Takes the higher best, and of the samples those with the higher median, which were less
- * disturbed: a best that was found among disturbed samples is then no longer doubtful. */
+/* Takes the higher best, and the samples with the higher median, which were less disturbed. So a
+ * best that was found among disturbed samples is no longer doubtful. */
 static void take_better(struct rate *to, const struct rate *from)
 {
     double best = from->runs > 0 && !(to->best > from->best) ? from->best : to->best;

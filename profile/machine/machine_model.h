@@ -19,7 +19,7 @@ extern const char *const model_level_name[MODEL_LEVELS];           /* "L1" ... "
 struct isa_peak { char isa[16]; int vector_floats; struct rates gflops; };
 
 /* capacity: size of the cache; 0 when unknown, and for DRAM. bytes: size of the buffer of each
- * core, at most half of the level.  Rates are in GB/s (1e9).  A level that is missing or unknown
+ * core, at most half of a cache.  Rates are in GB/s (1e9).  A level that is missing or unknown
  * has no rates, and reason says why. */
 struct level_bandwidth {
     int64_t capacity, bytes;
@@ -48,10 +48,11 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
                            const struct progress *pr, const struct cancel *c,
                            struct machine_model *out, struct err *e);
 
-/* Finds rates that an undisturbed machine cannot have: all cores slower than one core, an outer
- * level of memory faster than an inner one, most samples far below the best.  With `before` (an
- * undisturbed model of the same machine, or NULL), also rates far below the rates of that model.
- * Appends them to out, separated by "; ".  Returns how many rates are doubtful. */
+/* Finds rates that an undisturbed machine cannot have: all cores slower than one core, wider
+ * vectors slower than narrower ones, an outer level of memory faster than an inner one, most
+ * samples far below the best. With `before` (an undisturbed model of the same machine, or NULL),
+ * also finds rates far below the rates of that model. Appends the findings to out, separated by
+ * semicolons. Returns how many rates are doubtful. */
 int machine_model_doubts(const struct machine_model *m, const struct machine_model *before,
                          struct str *out);
 /* Appends the names of the rates, "avx2, L1", that are far below those of an earlier model of the

@@ -17,7 +17,7 @@ void network_profile(const struct machine_model *model, const struct network *ne
         const struct network_task *t = &net->task[i];
         const struct graph *g = t->program->base;
         double flops = fmax(g->flops, 1);
-        m->gflops = flops;                /* only the ratio of these two matters */
+        m->gflops = flops;                /* only executed_gflops / gflops matters */
         m->executed_gflops = func_needed(t->func, flops);
         /* A kernel without arithmetic gets one operation, so that only its bytes count. */
         roofline_of(model, flops, g->bytes, m, &r);

@@ -1,15 +1,15 @@
 /* The roofline model (Williams, Waterman and Patterson, CACM 2009): FLOPs per byte against FLOPs
  * per second, counting the FLOPs that the kernel executes.
  *
- * Bytes are counted where they move from one level of memory into the next inner level.  Each such
- * edge is a roof: the bandwidth of the outer level times FLOPs over bytes.  Kernels are timed with
- * hot caches, so nothing comes from outside of the home of the kernel: the innermost level that
- * holds its whole data set (inputs and outputs once).  From the home and each level inside of it,
- * a call moves at least the data set, minus the capacity of the caches inside of that level.
+ * Bytes are counted where they move from one level of memory into the next inner level. The
+ * bandwidth of the outer level times FLOPs over bytes is a roof. Kernels are timed with hot caches,
+ * so nothing comes from outside of the home of the kernel: the innermost level that holds its whole
+ * data set (inputs and outputs once). From the home and each level inside of it, a call moves at
+ * least the data set, minus the capacity of the caches inside of that level.
  *
- * The bytes between L1 and L2 come from the simulator, if it simulated the L1 of this machine.
- * Its results for outer levels are not used: these caches are indexed by physical addresses,
- * which are unknown, so that simulated conflicts need not occur, and a roof must not be too low. */
+ * The bytes between L1 and L2 come from the simulator, if it simulated the L1 of this machine. Its
+ * results for outer levels are not used: these caches are indexed by physical addresses, which are
+ * unknown, so that simulated conflicts need not occur, and a roof must not be too low. */
 #ifndef TS_PROFILE_ROOFLINE_H
 #define TS_PROFILE_ROOFLINE_H
 #include "profile/machine/machine_model.h"
@@ -17,7 +17,8 @@
 
 #define ROOF_FMA (-1)                    /* value of struct roofline.by: the floating point units */
 
-/* One edge. from: its outer level; intensity: FLOPs per byte; gflops: the height of the roof. */
+/* A roof. from: the outer level, from which the bytes come; bytes: number of bytes per call;
+ * intensity: FLOPs per byte; gflops: the height of the roof. */
 struct roof { enum model_level from; double bytes, intensity, gflops; };
 
 struct roofline {
@@ -40,13 +41,13 @@ struct roofline {
  * those of the graph (struct graph). */
 void roofline_of(const struct machine_model *model, double flops, double bytes,
                  const struct measurement *m, struct roofline *out);
-/* Predicts the milliseconds of one thread before anything is compiled.  This is the longer of two
+/* Predicts the milliseconds of one thread before anything is compiled. This is the longer of two
  * times: that of all loads and stores at the rate of vector loads from L1, and that of all FLOPs at
- * the peak of that isa.  0: the model lacks these rates.
+ * the peak of the instruction set. 0: the model lacks these rates.
  *
- * It ranks schedules: on 40 random ones each of a gmm, c2d, dep and bmm, its rank correlation with
- * measured times was 0.83 to 0.96.  Latencies and misses made one kernel in ten 1.5 to 6 times
- * slower than predicted. */
+ * The prediction ranks schedules: on 40 random ones each of a gmm, c2d, dep and bmm, its rank
+ * correlation with measured times was 0.83 to 0.96. Latencies and misses made one kernel in ten 1.5
+ * to 6 times slower than predicted. */
 double roofline_predict_ms(const struct machine_model *model, const char *isa, double flops,
                            double accesses);
 /* Appends why the roofs of the model may be too low: machine_model_doubts, or an FMA ceiling beside

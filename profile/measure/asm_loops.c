@@ -6,12 +6,15 @@
 
 #include "kernels/base/vec.h"
 
-/* The lines first..last (not included). next: blocks that follow, -1: none. number: position in
- * reverse postorder, -1: not reached. loop: the innermost loop of the block. */
+/* A basic block: the lines first to last - 1. next: indices of the blocks that can follow it,
+ * -1: none. number: its position in reverse postorder, -1: control never reaches it. dominator:
+ * index of its nearest dominator, -1: none. loop: index of its innermost loop, -1: none. */
 struct basic_block { int first, last, next[2], number, dominator, loop; };
 typedef VEC(int) ints;
 
-/* header: the block that dominates the loop; jump: the last line of its last block. */
+/* header: the block where the loop begins, which dominates all others. jump: the last line that
+ * jumps back to the header. parent: the enclosing loop, -1: none. of: the loop of the C code,
+ * -1: unknown. body: all blocks of the loop. */
 struct natural_loop { int header, jump, parent, of; ints body; };
 
 struct flow {
@@ -20,8 +23,8 @@ struct flow {
     VEC(struct basic_block) block;
     VEC(struct natural_loop) loop;
     ints order;                           /* blocks in reverse postorder */
-    /* before_first[b]... before_first[b + 1] (not included) of before: the blocks before block b
-     * that are reached */
+    /* The predecessors of block b that control reaches are before[i] for i from before_first[b] to
+     * before_first[b + 1] - 1. */
     ints before, before_first;
 };
 
@@ -60,7 +63,7 @@ static bool is_jump(const char *line)
     return line[0] == ' ' && label_of(line) >= 0;
 }
 
-/* Divides the lines first..last of a function into blocks. */
+/* Divides the lines first to last - 1, a function, into blocks. */
 static void find_blocks(struct flow *f, int first, int last)
 {
     bool open = false;
@@ -99,8 +102,7 @@ static void find_edges(struct flow *f)
 
 /* --- Dominators ------------------------------------------------------------------------------- */
 
-/* After Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".  Fills f->order from
- * block 0 on, without recursion. */
+/* Fills f->order with the blocks that are reached from block 0, without recursion. */
 static void order_blocks(struct flow *f)
 {
     ints open = {0}, done = {0};
@@ -130,7 +132,7 @@ static void order_blocks(struct flow *f)
     vec_free(&done);
 }
 
-/* Returns the nearest block that dominates both. */
+/* Returns the nearest block that dominates both a and b. */
 static int common(const struct flow *f, int a, int b)
 {
     const struct basic_block *x = f->block.data;
@@ -142,6 +144,7 @@ static int common(const struct flow *f, int a, int b)
     return a;
 }
 
+/* After Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm". */
 static void find_dominators(struct flow *f)
 {
     struct basic_block *x = f->block.data;
@@ -189,7 +192,7 @@ static void add(ints *list, char *in, int block)
     in[block] = 1;
 }
 
-/* Adds the blocks from which `from` is reached without passing the header. */
+/* Adds to the loop the header and the blocks that reach block `from` without passing the header. */
 static void fill_body(const struct flow *f, struct natural_loop *l, int from)
 {
     char *in = xcalloc((size_t)f->block.len, 1);
@@ -206,7 +209,8 @@ static void fill_body(const struct flow *f, struct natural_loop *l, int from)
     free(in);
 }
 
-/* Fills f->before: counts first, then fills from the end of each part. */
+/* Fills f->before and f->before_first. The first pass counts the predecessors of each block. The
+ * second pass stores them, from the end of each block's part. */
 static void find_before(struct flow *f)
 {
     f->before.len = f->before_first.len = 0;
@@ -273,9 +277,10 @@ static bool encloses(const struct code_lines *lines, int outer, int inner)
     return inner == outer;
 }
 
-/* Gives each loop its loop of the C code. A loop around another one is at least one loop further
- * out: the compiler may note the inner loop's line at the outer jump, and a loop that hands out
- * iterations to threads has no line of its own. */
+/* Finds the C loop of each machine loop: that of the line of its jump. The compiler may give an
+ * outer jump the line of the inner loop, and a loop that hands out iterations to threads has no
+ * line of its own. Therefore the C loop of an outer machine loop always encloses that of the inner
+ * one. */
 static void name_loops(struct flow *f)
 {
     for (int i = 0; i < f->loop.len; i++)

@@ -3,27 +3,28 @@
  * Kernels, checks and clock are those of measure_program, arranged so that a candidate costs
  * little:
  * - Candidates are compiled in parts, several to a compiler call, one compiler per core at low
- * priority.  While a part is timed, the next one is compiled by as many compilers as have a core
- * of their own; CPUs that share a core with the kernel are left idle.
- * - Data, the float64 reference and the child are made once.  The child gets the buffers of the
- * next candidate, in the same pages when they have the same size; after a failure it is replaced.
- * - A candidate is checked before it is timed.  If its first call is far slower than the fastest
- * so far, it is not called again; if it is near, it is sampled longer.
- * - The results of later calls are checked too, in less time than measure_program takes for it.
- * - There is no ceiling, no baseline, and no meter but the clock: measure_compare measures the
- * winner again.
+ * priority.  While a part is timed, compilers on idle cores compile the next part, one on each
+ * core; CPUs that share a core with the kernel stay idle.
+ * - Data, the float64 reference and the child are made once.  The child gets the buffers of each
+ * next candidate, in the same pages when these have the same size.  After a failure the child is
+ * replaced.
+ * - A candidate is checked before it is timed.  A candidate whose first call is far slower than
+ * the fastest one so far is not called again.  A candidate near the fastest is sampled longer.
+ * - The results of later calls are checked too, in less time than measure_program takes for this.
+ * - The clock is the only meter, without the FMA ceiling and baselines.  Therefore measure_compare
+ * measures the winner again.
  *
  * A batch belongs to one thread. */
 #ifndef TS_PROFILE_BATCH_H
 #define TS_PROFILE_BATCH_H
 #include "profile/measure/measure.h"
 
-/* given_up: its latency is from a few calls, and slower than give_up_ratio times the fastest.
- * compile_s: its share of the compiler calls, as time of one core; measure_s: time for loading,
- * checking and timing. */
+/* given_up: the candidate was slower than give_up_ratio times the fastest, and its latency is from
+ * a few calls. compile_s: seconds of one core for writing its C, and its share of the compiler
+ * calls. measure_s: seconds for loading, checking and timing it. */
 struct batch_item {
     const struct program *p;
-    /* the code by program_text_code; code NULL: not generated yet */
+    /* C source by program_text_code, and whether it uses OpenMP; code NULL: batch_run writes it */
     const char *code; bool openmp;
     struct measurement m;
     double compile_s, measure_s;
@@ -32,8 +33,9 @@ struct batch_item {
 
 struct batch_opts {
     /* These members apply to every candidate: threads, seed, limit_s, memory_bytes, huge_pages,
-     * compiler, target, runner. time_s (0 = 0.02) and min_runs (0 = 3) apply to candidates that
-     * are not near the fastest; of these, a call of 20 ms or more is sampled once. */
+     * compiler, target, runner. time_s (0 = 0.02) and min_runs (0 = 3) apply to candidates that are
+     * not near the fastest; if a call of such a candidate takes 20 ms or more, it is sampled
+     * once. */
     struct measure_opts measure;
     int jobs;  /* compilers that run at a time; 0 = one per core */
     /* Splits a run into parts: in the first part of a batch each compiler has one candidate; each
@@ -42,12 +44,14 @@ struct batch_opts {
      * still makes progress. */
     bool soon;
     int per_call;                        /* most kernels per compiler call; 0 = 8 */
-    int compile_cpu_s;                   /* CPU seconds of the compiler per kernel; 0 = 5 */
+    /* CPU seconds that a compiler call may take, 0 = 5; every two kernels in the
+     * call add one second */
+    int compile_cpu_s;
     /* see struct batch_item; 0 = 3; < 0: every candidate gets all its samples */
     double give_up_ratio;
     /* Time limit of a call, as a multiple of the fastest call (at least 2 s). A call that takes
      * longer is killed and counts as a timeout. 0 = the lesser of 100 times the fastest call, and
-     * 10 times plus one second. The limit is never more than measure.limit_s. */
+     * 10 times the fastest call plus one second. The limit is never more than measure.limit_s. */
     double kill_ratio;
     /* Called for each item as soon as it is final, in order, except for cancelled items.  May be
      * NULL. */

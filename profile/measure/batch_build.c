@@ -68,7 +68,8 @@ static void put(struct build_unit *u, const struct batch_run *r, const struct ca
     u->openmp = x->openmp;
 }
 
-/* Distributes candidates, largest first, each to the call with the least text so far. */
+/* Appends compiler calls for the n candidates x. Distributes the candidates, largest first: each
+ * goes to the call with the least text so far. */
 static void share_out(struct batch_run *r, struct candidate *const *x, int n, int jobs, units *out)
 {
     int per_call = r->batch->opts.per_call, first = out->len;
@@ -103,8 +104,8 @@ static bool write_one(struct candidate *x, struct err *e)
     return true;
 }
 
-/* They are written one after the other because their programs can share a pool of expressions,
- * which only one thread may use. */
+/* Candidates are written one after the other because their programs can share a pool of
+ * expressions, which only one thread may use. */
 bool batch_write(struct batch_run *r, struct err *e)
 {
     for (int i = 0; i < r->n; i++) {
@@ -163,7 +164,8 @@ static bool call_compiler(const struct batch_run *r, const struct build_unit *u,
     return ok;
 }
 
-/* Stores the object of a call. The caller holds the lock, here and in the next functions. */
+/* Stores the object of a call in its candidates. The caller holds the lock, here and in the next
+ * functions. */
 static void take_object(struct shop *s, const struct build_unit *u, const struct build *b)
 {
     for (int i = 0; i < u->n; i++) {
@@ -274,7 +276,8 @@ static void watch(struct shop *s)
     }
 }
 
-/* Starts threads until there are `jobs`, or one for each call that has not begun. */
+/* Starts compiling threads until there are `jobs` of them, but at most one new thread for each call
+ * that has not begun. */
 static void hire(struct shop *s, int jobs)
 {
     pthread_mutex_lock(&s->lock);

@@ -10,7 +10,7 @@ struct batch {
     const struct oracle *oracle;
     struct runner *runner;                 /* the idle child; NULL = none */
     int used;                            /* number of candidates that the child has run */
-    int compilers_killed, children_killed;  /* killed processes of candidates in a row */
+    int compilers_killed, children_killed;  /* candidates in a row whose process was killed */
     int part;  /* opts.soon: number of candidates in the last part; 0 = none yet */
     int parts;                           /* number of parts so far */
     double best_s;                       /* least seconds per call so far; INFINITY = none yet */
@@ -27,8 +27,8 @@ struct candidate {
     struct err why;
 };
 
-/* A run, or a part of one. before: candidates in the parts that are done; all: candidates of the
- * whole run. */
+/* A run, or a part of one, with n candidates. before: number of candidates in the parts that are
+ * done; all: number of candidates of the whole run. */
 struct batch_run {
     struct batch *batch;
     struct candidate *candidate;
@@ -54,9 +54,9 @@ bool batch_write(struct batch_run *r, struct err *e);
  * batch_build_end. */
 struct shop;
 struct shop *batch_build_begin(struct batch_run *r, int jobs);
-/* Waits until all of them are compiled, or refused with a reason; uses batch_jobs compilers.  If
- * they are not wanted any more, because of *e, no further call begins.  False: that, cancelled, no
- * compiler, or no disk space. */
+/* Waits until all candidates of s are compiled or refused with a reason, and frees s; uses
+ * batch_jobs compilers. wanted false: they are not needed any more because of *e, and no further
+ * call begins. False: not wanted, cancelled, no compiler, or no disk space. */
 bool batch_build_end(struct shop *s, bool wanted, struct err *e);
 /* batch_time.c: checks and times one compiled candidate. False: cancelled, or ERR_ENV. */
 bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e);

@@ -1,6 +1,6 @@
 /* The cachegrind meter: valgrind runs the kernel once, with cold caches, and counts its
  * instructions, accesses and misses.  It shares no code with the simulator and so gives a second
- * opinion on it.
+ * opinion on the simulator's counts.
  *
  * It runs a variant of the kernel without OpenMP, without AVX-512 (valgrind does not support it;
  * AVX2 is used instead), and with memset and memcpy written out, so that all work is done in its
@@ -18,8 +18,8 @@ void cachegrind_probe(struct counts *out);
 bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e);
 
 /* Sums the counts of the functions of one source file in the text of a cachegrind output file, in
- * the order of its `events:` line.  Returns the number of events; 0 when the file is not such a
- * file or has no such function. */
+ * the order of its `events:` line. Returns the number of events. 0: the text is not an output file
+ * of cachegrind, or it has no function of the source file. */
 #define CACHEGRIND_EVENTS 16
 struct cachegrind_sums { int n; char event[CACHEGRIND_EVENTS][8]; double sum[CACHEGRIND_EVENTS]; };
 int cachegrind_sum(const char *text, const char *source_file, struct cachegrind_sums *out);

@@ -18,18 +18,19 @@ struct gpu_memory_opts {
 bool gpu_memory(const struct func *f, const struct target *target, const struct gpu_memory_opts *o,
                 const struct cancel *c, struct sim_result *r, struct err *e);
 
-/* A simulated cost.  It is no time, but the roofline of the simulated traffic on the device's data
- * sheet.  each: the nanoseconds that every part would need alone at its full rate.  FMA units and
- * L1s of multiprocessors without a block are idle, also in the last wave.  ns: the longest of these
- * times, that of part `bound`. */
+/* A simulated cost. It is no measured time, but the roofline bound of the simulated traffic with
+ * the rates of the device's data sheet. each: the nanoseconds that each part would need alone at
+ * its full rate. FMA units and L1s of multiprocessors without a block are idle, also in the last
+ * wave. ns: the longest of these times, that of part `bound`. */
 enum gpu_bound { GPU_BOUND_FMA, GPU_BOUND_L1, GPU_BOUND_L2, GPU_BOUND_DRAM, GPU_BOUND_COUNT };
 extern const char *const gpu_bound_name[GPU_BOUND_COUNT];       /* "FMA" "L1" "L2" "DRAM" */
 struct gpu_cost { double ns, each[GPU_BOUND_COUNT]; enum gpu_bound bound; };
 /* Returns the cost in a result of gpu_memory. */
 struct gpu_cost gpu_memory_cost(const struct sim_result *r);
-/* Returns the milliseconds of this cost if the kernel is right and no GPU has timed it; else 0. */
+/* Returns the simulated cost of m in milliseconds if the kernel is right and no GPU has timed it;
+ * else 0. */
 double gpu_memory_untimed_ms(const struct measurement *m);
-/* Simulates a schedule for a GPU, one with bound loops, to rate it by its cost. */
+/* Simulates p, whose schedule binds loops to a GPU, and stores its cost, to rank schedules. */
 bool gpu_memory_rate(const struct program *p, const struct gpu_memory_opts *o,
                      const struct cancel *c, struct gpu_cost *out, struct err *e);
 /* Appends how a warp accesses memory at a site: "A[k][2*m] loads 8 sectors for 4 ideal: consecutive

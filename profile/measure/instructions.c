@@ -48,8 +48,9 @@ static bool build_copies(struct in_run *r, const struct measure_job *j, struct e
                              &r->padded, e);
 }
 
-/* Compares the results bit by bit, because both come from the same code and data. A kernel with
- * OpenMP was compiled differently, so its result is compared with the reference. */
+/* Compares the result of the counting copy with that of the kernel bit by bit, because both come
+ * from the same code and data. A kernel with OpenMP was compiled differently, so the result of its
+ * copy is only compared with the reference. */
 static bool same_result(const struct in_run *r, struct measure_job *j, struct err *e)
 {
     const struct func *f = j->func;
@@ -136,7 +137,8 @@ static bool read_sums(const struct in_run *r, struct counts *out, struct err *e)
     return ok;
 }
 
-/* Appends "gcc 12.2.0": the first and the last word of the version of the compiler. */
+/* Stores how the instructions were counted: the compiler with the last word of its version, the
+ * instruction set, and the called functions that are not counted. */
 static void say_source(const struct in_run *r, const struct measure_job *j, struct counts *out)
 {
     const char *last = strrchr(j->cc.version, ' ');

@@ -14,7 +14,8 @@
 
 struct measure_job;
 
-/* The baselines of a measurement: contender `contender` + i has the buffers from first[i] on. */
+/* The n baselines of a measurement. Baseline i is contender number `contender` + i, and its buffers
+ * begin at number first[i]. */
 struct libraries {
     struct arena *arena;  /* arena of the unscheduled program; NULL = no baseline */
     const struct program *plain;         /* the operator without steps: row-major tensors */
@@ -25,8 +26,9 @@ struct libraries {
     int killed;                          /* number of children killed by other processes */
 };
 
-/* A network that a job measures instead of one program, with its flops and the bytes of its
- * results. sums: a slow function that returns the flops of the reductions alone; check: a function
+/* A network that a job measures instead of one program. asked_flops: those of the operators'
+ * definitions; needed_flops: those that the results need (func_needed); result_bytes: bytes of the
+ * outputs. sums: a slow function that returns the flops of the reductions alone; check: a function
  * that tells whether the results in the runner are right. */
 struct measure_many {
     double asked_flops, needed_flops, result_bytes;
@@ -54,7 +56,7 @@ struct measure_job {
     uint64_t source;                     /* hash of the kernel's source; 0: not generated */
     bool has_ceiling, has_instrumented;
     double ceiling_flops;
-    struct trace_table trace;            /* sites, blocks, marks of SLOT_TRACE's kernel */
+    struct trace_table trace;            /* sites, blocks, marks of the instrumented kernel */
     const struct oracle *oracle;         /* given by the caller; NULL = find or make one */
     struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */
@@ -68,7 +70,7 @@ struct measure_job {
     /* the GPU that times the kernels of a GPU's target; NULL: none */
     const struct cuda_info *device;
     struct cuda_info device_info;
-    bool on_device;  /* kernel and runner are the device's; if false, the host twin's */
+    bool on_device;  /* kernel and runner are those of the GPU, and not of the CPU or host twin */
 };
 
 /* measure_report reports the phase and its progress. measure_begin starts a phase with unknown
@@ -77,8 +79,9 @@ void measure_report(const struct measure_job *j, const char *what, double fracti
 void measure_begin(struct measure_job *j, const char *what);
 void measure_tick(void *ctx, double done);  /* callback for struct runner_opts; ctx is the job */
 
-/* measure_code.c: lowers, generates and compiles.  The ceiling and the instrumented kernel may be
- * missing (has_...); the reason is in m->sim. */
+/* measure_code.c: lowers the program, and compiles the kernel, the ceiling for the clock and the
+ * instrumented kernel for the simulator. If one of the latter two fails to compile, its has_... is
+ * false; m->sim has the reason of the instrumented kernel. */
 bool measure_build(struct measure_job *j, struct err *e);
 /* Lowers the program, the first part of measure_build: fills in func and module. */
 bool measure_lower(struct measure_job *j, struct err *e);
@@ -86,15 +89,15 @@ bool measure_lower(struct measure_job *j, struct err *e);
  * measure_lower. */
 bool measure_build_kernel(struct measure_job *j, struct err *e);
 /* measure_check.c. measure_open_runner: opens a child with the buffers of these jobs (or reuses the
- * idle child of the first job), and loads their kernels as its contenders. measure_check: compares
- * the result of one contender with the reference. */
+ * idle child of the first job), and loads their kernels as its contenders. measure_check: runs one
+ * contender and compares its result with the reference. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e);
 bool measure_check(struct measure_job *j, struct err *e);
-/* Checks the result in the buffers of the child, which differs from the first call's result after
- * `calls` calls.  ERR_WRONG, ERR_ILL. */
+/* Checks the result in the buffers of the child after `calls` calls, whose bits differ from those
+ * of the first call's result. ERR_WRONG, ERR_ILL. */
 bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e);
-/* measure_time.c: times with hot caches and, if asked for, with cold ones. *s is valid until the
- * child is used again. */
+/* measure_time.c. measure_time: times the kernels of n jobs in turns, with hot caches;
+ * measure_time_cold: with cold ones. *s is valid until the child is used again. */
 bool measure_time(struct measure_job *const *j, int n, int epochs, struct samples *s,
                   struct err *e);
 bool measure_time_cold(struct measure_job *const *j, int n, struct err *e);
@@ -107,18 +110,18 @@ bool measure_again(struct measure_job *j, struct err *e);
 bool measure_sample(struct measure_job *const *j, int n, struct sampled *what, struct samples *s,
                     struct err *e);
 bool measure_take(struct measure_job *j, const struct samples *s, struct err *e);
-/* job.c. measure_start: makes a job with the defaults of the options filled in. measure_end:
- * stores a failure as the outcome. */
+/* job.c. measure_start: makes a job with the defaults of the options filled in. measure_end: stores
+ * the outcome, and a reason for each requested result that is missing. */
 bool measure_start(struct measure_job *j, const struct program *p, const struct measure_opts *o,
                    struct measurement *m, struct err *e);
 void measure_end(struct measure_job *j, bool ok, const struct err *e);
 /* Whether an error is the fault of the program, and not of the environment. */
 bool measure_is_result(const struct err *e);
 enum outcome measure_outcome(enum err_code code);
-/* Returns the bytes that these jobs need in one child: the buffers twice (in this process and the
- * child), logical copies, and the reference in double, which all schedules of one operator share.
- * The error bounds of algorithms are computed one after the other. A batch has allocated some of
- * this already. */
+/* Returns the bytes that these jobs need in one child: each buffer three times (in this process, in
+ * the child, and as a logical copy), and the float64 reference once per operator. The error bounds
+ * of chosen algorithms are computed one after the other, so only the largest count. Memory that the
+ * idle child of the first job has already is not counted. */
 double measure_need(struct measure_job *const *j, int n);
 /* Fails with ERR_RANGE if less than `need` bytes of memory are free. */
 bool measure_memory(double need, struct err *e);
@@ -152,14 +155,16 @@ bool measure_open_checked(struct measure_job *j, struct err *e);
 void measure_find_device(struct measure_job *j);
 bool measure_on_device(struct measure_job *j, struct err *e);
 bool measure_build_device(struct measure_job *j, struct err *e);
-/* The two parts of this for a comparison. measure_twin: builds and checks the host twin in a runner
- * of its own. measure_move_to_device: turns a job whose twin is right into a job for the device. */
+/* For a comparison, the same in two steps. measure_twin: builds and checks the host twin in a
+ * runner of its own. measure_move_to_device: turns a job whose twin is right into a job for the
+ * device. */
 bool measure_twin(struct measure_job *j, struct err *e);
 bool measure_move_to_device(struct measure_job *j, struct err *e);
 /* Returns the FLOPs per second that no kernel of the device can exceed. */
 double measure_device_peak(const struct measure_job *j);
-/* measure_sim.c: runs the instrumented kernel through the simulator.  If it cannot count, the
- * reason is in m->sim and the measurement goes on.  False only on a cancel. */
+/* measure_sim.c: runs the instrumented kernel through the simulator. If that cannot count, the
+ * reason is in m->sim and the measurement goes on. False only on a cancel. measure_sim_refused
+ * stores such a reason. */
 bool measure_sim(struct measure_job *j, struct err *e);
 bool measure_sim_refused(struct measure_job *j, const struct err *e);
 /* Stores the counts of n sites, by place and by tensor. all: one entry per site, with its counts;

@@ -15,7 +15,7 @@
 #define WARM_TOUCHES 16                   /* accesses per line of L1 that warm it up */
 #define MOST_LINES_SEEN (UINT64_C(1) << 24)
 #define MOST_TURNS (4 * LENS_TOUCHES)
-#define MOST_KINDS 64                     /* pairs of sites that are told apart */
+#define MOST_KINDS 64                     /* most pairs of sites that are counted */
 #define MOST_WAITING (CACHE_MAX_DEGREE + 2)
 
 struct placing { int32_t line, evicted; };
@@ -25,12 +25,14 @@ struct lens_run {
     struct walk *walk;
     struct cachesim *cache;
     struct lru *lru;
+    /* warm_from: the first marked iteration that is simulated; iteration: marked ones so far */
     int64_t first_line, n_lines, warm_from, iteration;
-    int most;
+    int most;                             /* number of touches in the window */
     bool recording;
-    int64_t *value;                       /* per loop: of its latest iteration */
-    bool *resident;                       /* per line */
-    struct placing *by;                   /* per line: the line that evicted it, and its site */
+    int64_t *value;                       /* per loop: its value in the latest iteration */
+    bool *resident;                       /* per line: whether L1 holds it */
+    /* per line: the line that evicted it last, and in `evicted` the site of that access (or -1) */
+    struct placing *by;
     struct placing waiting[MOST_WAITING]; /* lines that entered L1 during this access */
     int n_waiting;
     VEC(struct lens_touch) touches;
@@ -45,8 +47,8 @@ static void on_access(void *ctx, unsigned long long addr, unsigned site, unsigne
     cachesim_access(((struct lens_run *)ctx)->cache, addr, site, bytes);
 }
 
-/* Begins the window. around: the loop whose iteration begins now, or -1. The loops around it have
- * the values of their latest iterations. */
+/* Begins the window. around: the loop whose iteration begins now, or -1. Stores as turns the values
+ * of the loops around it, which began their iterations before. */
 static void start_recording(struct lens_run *r, int around)
 {
     for (int i = around >= 0 ? r->l->loop[around].parent : -1; i >= 0; i = r->l->loop[i].parent)
@@ -99,7 +101,7 @@ static void add_touch(struct lens_run *r, int32_t line, int32_t evicted, unsigne
         vec_push(&r->touches, t);
 }
 
-/* Returns how many ways of the set of `line` hold lines of its buffer. */
+/* Returns how many ways of the set of `line` hold lines of the same buffer. */
 static int ways_held(const struct lens_run *r, int32_t line)
 {
     const struct lens_buffer *b = &r->l->buffer[lens_buffer_of(r->l, line)];
@@ -109,7 +111,8 @@ static int ways_held(const struct lens_run *r, int32_t line)
     return held;
 }
 
-/* Counts a conflict miss of `site` on a line for the access that had evicted it. */
+/* Counts a conflict miss of `site` on `line`, for the pair of `site` and the access that had
+ * evicted the line. */
 static void count_pair(struct lens_run *r, int32_t line, int site)
 {
     struct placing by = r->by[line];
@@ -168,8 +171,8 @@ int64_t lens_sets(const struct lens *l, int64_t stride)
          : l->n_sets / gcd(lines, l->n_sets);
 }
 
-/* Whether the iterations of a part access more lines than fit into the sets that they use: then the
- * access conflicts with itself.  Stores the stride, if so. */
+/* Whether the iterations of a part of a loop access more lines than the sets that they use can
+ * hold, so that the access conflicts with itself. If so, stores stride, trips and sets of *p. */
 static bool takes_few_sets(const struct lens *l, const struct walk_part *part, struct lens_pair *p)
 {
     int64_t sets = lens_sets(l, part->stride);
@@ -182,7 +185,7 @@ static bool takes_few_sets(const struct lens *l, const struct walk_part *part, s
     return true;
 }
 
-/* Finds the innermost loop, or part of it, that makes the access `by` conflict with itself. */
+/* Finds the innermost loop, or part of it, that makes the access p->by conflict with itself. */
 static void find_stride(const struct lens_run *r, struct lens_pair *p)
 {
     int n;
@@ -223,8 +226,8 @@ static void take_pairs(struct lens_run *r)
 
 /* --- One window ------------------------------------------------------------------------------- */
 
-/* Returns the number of cache lines in a row of a buffer's picture. A row has as many inner
- * dimensions as fill at least one line; 0: it is not a whole number of lines. */
+/* Returns the number of cache lines in a row of a buffer's picture. A row spans as many inner
+ * dimensions as fill at least one line. 0: a row is not a whole number of lines. */
 static int32_t lines_per_row(const struct buffer *b, int line_bytes)
 {
     int64_t bytes = b->type->bytes;
@@ -304,7 +307,7 @@ static void simulate(struct lens_run *r, const unsigned long long *base)
         start_recording(r, -1);
     walk_run(r->walk, base, &calls);
     if (!r->recording)
-        start_recording(r, -1);               /* nothing was touched */
+        start_recording(r, -1);  /* an empty window: no marked iteration ran; sets l->resident */
     l->n_lines = r->n_lines;
     l->n_touches = r->touches.len;
     l->touch = ARENA_DUP(l->arena, r->touches.data, r->touches.len);
@@ -317,7 +320,8 @@ static void simulate(struct lens_run *r, const unsigned long long *base)
     take_pairs(r);
 }
 
-/* Decides from which iteration on the cache is warmed. */
+/* Decides at which iteration the window begins, and from which one on the cache is warmed. False:
+ * counting the accesses ended early. */
 static bool plan(struct lens_run *r, const struct lens_opts *o, double *iterations,
                  double *accesses)
 {
@@ -342,7 +346,7 @@ static bool plan(struct lens_run *r, const struct lens_opts *o, double *iteratio
     return true;
 }
 
-/* Takes the misses of the whole run.  If that took too long, those of the window are scaled. */
+/* Takes the misses of the whole run. If simulating it took too long, scales those of the window. */
 static void take_whole(struct lens *l, const struct lens_cells *whole)
 {
     struct lens_site_count *of = ARENA_ARRAY(l->arena, struct lens_site_count, l->n_sites + 1);
@@ -494,7 +498,7 @@ void lens_held(const struct lens *l, int at, bool *held)
     }
 }
 
-/* Returns the first turn that begins at a touch from `at` on. */
+/* Returns the first turn whose iteration begins before touch `at` or a later one. */
 static int turn_from(const struct lens *l, int at)
 {
     int lo = 0, hi = l->n_turns;

@@ -1,7 +1,8 @@
-/* Shows how the simulated L1 works. For a whole run, it has the misses by sets. For a window of the
- * run, it has every touch of a line with the line that it evicted and the values of the loops
- * around it, and the pairs of accesses that evict each other's lines by conflicts.  For each
- * access, it has the misses by kind and the loops that cause them (lens_cause.c). */
+/* A lens shows how the simulated L1 works. For the whole run, it has the misses by sets and time.
+ * For a window of the run, it has every touch of a line, the line that was evicted for it, and the
+ * values of the loops around it. It also has the pairs of accesses that evict each other's lines by
+ * conflicts. For each access, it has the misses by kind and the loops that cause them
+ * (lens_cause.c). */
 #ifndef TS_PROFILE_LENS_H
 #define TS_PROFILE_LENS_H
 #include "kernels/gen/walk.h"
@@ -10,13 +11,13 @@
 #define LENS_TOUCHES (1 << 16)            /* most touches of a window */
 #define LENS_PAIRS 6
 #define LENS_CULPRITS 3                   /* most accesses that are blamed for the misses */
-#define LENS_SHARE 0.1                    /* least share of all misses of each of them */
+#define LENS_SHARE 0.1                    /* each of these has at least this share of all misses */
 #define LENS_DEEPEST 64                   /* most loops around a touch */
 #define LENS_PREFETCH 0xffffu             /* the site of a line that a prefetcher brought */
 
 /* from: the window begins at this iteration of the marked loops (gen.h), all nests counted
- * together; earlier ones only warm the cache.  -1: in the middle of the nest with the most
- * accesses.  touches: its length; 0: LENS_TOUCHES. */
+ * together; earlier iterations only warm the cache. -1: in the middle of the nest with the most
+ * accesses. touches: the length of the window; 0: LENS_TOUCHES. */
 struct lens_opts {
     struct cache_config cache;           /* as in struct predict_opts */
     const struct target *target;
@@ -31,13 +32,13 @@ struct lens_touch { int32_t line, evicted; uint16_t site; bool missed, conflict;
 struct lens_turn { int32_t at, loop; int64_t value; };
 struct lens_buffer {
     const char *name, *notation;          /* notation of the layout; "": the layout has none */
-    int tensor;                           /* of the graph */
-    int32_t first, lines;
-    int32_t per_row;                      /* lines of the innermost dimensions; 0: not whole ones */
+    int tensor;                           /* index in the graph */
+    int32_t first, lines;                 /* its first line, and its number of lines */
+    int32_t per_row;  /* lines of a row of its picture; 0: a row is not a whole number of lines */
     bool is_tile;                         /* a local copy or accumulator: it has no layout */
 };
-/* loop: the innermost one around it, or -1.  In one iteration of that loop, it accesses `pieces`
- * times `bytes` bytes. */
+/* An access in the code. loop: the innermost loop around it, or -1. In one iteration of that loop,
+ * the access touches `pieces` pieces of `bytes` bytes, each on other lines. */
 struct lens_site {
     const char *text;
     int buffer, node, loop;
@@ -46,10 +47,11 @@ struct lens_site {
 };
 struct lens_loop { const char *axis; int node, parent; int64_t trips; };
 
-/* Conflict misses of `site` on lines that an access at `by` had evicted. line, other: the latest
- * such pair, in `set`, where `held` ways had lines of `other`'s buffer. loop: the loop whose
- * iterations bring `by` back to few sets, -1: unknown. The loop moves `by` by `stride` bytes
- * every `every` iterations, `trips` times, and so uses `sets` sets. */
+/* Conflict misses of `site` on lines that an access at `by` had evicted. line, other: in the latest
+ * of these misses, the missed line and the line for which it had been evicted. Both are in set
+ * number `set`, where `held` ways had lines of the buffer of `other`. loop: the loop whose
+ * iterations bring `by` back to few sets, -1: unknown. The loop moves `by` by `stride` bytes every
+ * `every` iterations, `trips` times, and so uses `sets` sets. */
 struct lens_pair {
     int site, by;
     int64_t count;
@@ -60,18 +62,18 @@ struct lens_pair {
 };
 
 /* The kinds of misses, as in Hill's model: the first touch of a line; a miss that a fully
- * associative LRU cache of the same size has as well; any other one. */
+ * associative LRU cache of the same size has as well; any other miss. */
 enum miss_kind { MISS_COMPULSORY, MISS_CAPACITY, MISS_CONFLICT };
 extern const char *const miss_kind_name[3];
 
-/* The misses of `site` in the whole run, estimated unless everything was simulated.  Those that are
+/* The misses of `site` in the whole run, estimated unless everything was simulated. Misses that are
  * neither compulsory nor conflict misses are capacity misses.
  *
  * moves: the innermost loop that moves the access to another line, by `stride` bytes every
- * `moves_every` iterations; -1: none.  again: the innermost loop that needs the same lines again
- * after `again_after` iterations, in which more lines were touched than L1 holds: `touched`, of
- * which `lines` by this access; -1: none.  before: code before this nest touches the same
- * buffer. */
+ * `moves_every` iterations; -1: none. again: the innermost loop that accesses the same lines again
+ * after `again_after` iterations, too late for L1 to hold them still; -1: none. In these iterations
+ * `touched` lines are touched, `lines` of them by this access. before: code before this nest
+ * touches the same buffer. */
 struct lens_cause {
     int site;
     double misses, compulsory, conflict;
@@ -86,52 +88,56 @@ struct lens {
     struct cache_config cache;
     int n_sets, first_set, ways, line_bytes;              /* first_set: the set of line 0 */
     double accesses;                      /* accesses of the whole run */
-    int64_t iterations, from;  /* of the marked loops: in the whole run; first one in the window */
+    int64_t iterations, from;  /* of the marked loops: number in the run; first one of the window */
     const char *along;                    /* axes of the first marked loop; "": no loop is marked */
     int64_t misses, conflicts;            /* in the window */
     /* The misses of the whole run: cell[set * n_columns + column]. All columns have the same number
-     * of accesses. simulated: the share of the accesses that was simulated; 0 columns: it took too
-     * long. */
+     * of accesses. n_columns 0: simulating the whole run took too long. simulated: the share of the
+     * accesses that was simulated. */
     int n_columns; const double *cell; double simulated;
     int64_t n_lines; const bool *resident;  /* per line: in L1 when the window begins */
     int n_buffers; const struct lens_buffer *buffer;
     int n_sites; const struct lens_site *site;
     int n_loops; const struct lens_loop *loop;
-    const struct walk_way *way;           /* lens_way */
-    const struct lens_cause *cause;       /* n_sites, the most misses first */
+    const struct walk_way *way;  /* how each loop moves each access; lens_way reads it */
+    const struct lens_cause *cause;       /* one per site, the most misses first */
     struct { double misses, compulsory, conflict; } all;  /* sums of the causes */
     int n_touches; const struct lens_touch *touch;
     int n_turns; const struct lens_turn *turn;
     int n_pairs; struct lens_pair pair[LENS_PAIRS];      /* the most misses first */
 };
 
-/* Makes the lens of a program, which lens_free frees.  ERR_CANCEL, ERR_RANGE. */
+/* Makes the lens of a program. The caller frees it with lens_free. ERR_CANCEL, ERR_RANGE. */
 bool lens_open(const struct program *p, const struct lens_opts *o, const struct cancel *c,
                struct lens **out, struct err *e);
 void lens_free(struct lens *l);
 /* Returns how a loop moves an access. */
 const struct walk_way *lens_way(const struct lens *l, int site, int loop);
-/* Returns by how many bytes the second iteration of a loop moves an access: with one part of its
- * way, each one does. */
+/* Returns by how many bytes the second iteration of a loop moves an access. If the way has only one
+ * part, every iteration moves it by this distance. */
 int64_t lens_stride(const struct lens *l, int site, int loop);
 /* Returns how many lines an access touches in n iterations of the loop `around` (-1: in the whole
- * run), computed from its ways.  trips[loop]: iterations to assume; NULL: as they are. */
+ * run), computed from its ways. trips[i]: number of iterations to assume for loop i; trips NULL:
+ * the loops have their own numbers. */
 int64_t lens_lines(const struct lens *l, int site, int around, int64_t n, const int64_t *trips);
-/* Is lens_lines of all accesses together. */
+/* Like lens_lines, for all accesses together. Of each buffer, only the access that touches the most
+ * lines counts. */
 int64_t lens_touched(const struct lens *l, int around, int64_t n, const int64_t *trips);
-/* Returns how many sets a loop reaches that moves an access by so many bytes in each iteration. */
+/* Returns how many sets an access reaches in a loop that moves it by `stride` bytes per
+ * iteration. */
 int64_t lens_sets(const struct lens *l, int64_t stride);
-/* Returns the kind of most of the misses. */
+/* Returns the most frequent kind of the misses of c. */
 enum miss_kind lens_kind(const struct lens_cause *c);
 /* Returns how many of the causes are worth naming; they are the first ones. */
 int lens_n_culprits(const struct lens *l);
-/* For lens.c: sets cause and all.  exact: count.first is known. */
+/* For lens.c: sets l->cause and l->all. count: one per site. exact: the counts `first` are
+ * known. */
 void lens_find_causes(struct lens *l, const struct lens_site_count *count, bool exact);
 int lens_set_of(const struct lens *l, int32_t line);
 /* Returns the buffer that a line belongs to, or -1. */
 int lens_buffer_of(const struct lens *l, int32_t line);
-/* Counts the misses of the window, or with `whole` of the run, by sets and time:
- * cell[row * columns + column].  Of the run, there are at most n_columns. */
+/* Counts the misses by sets and time: cell[row * columns + column]. The misses are those of the
+ * window or, with `whole`, of the run. With `whole`, `columns` is at most l->n_columns. */
 void lens_grid(const struct lens *l, bool whole, int rows, int columns, double *cell);
 /* Sets held[line] for each line: whether L1 holds it after touch `at`. */
 void lens_held(const struct lens *l, int at, bool *held);

@@ -32,7 +32,8 @@ static int by_stride(const void *a, const void *b)
     return x->stride != y->stride ? (x->stride > y->stride ? 1 : -1) : 0;
 }
 
-/* Adds those parts of a way that so many iterations of its loop reach.  Returns their number. */
+/* Stores in r the parts of a way that `iterations` iterations of its loop reach. Returns the number
+ * of stored parts. */
 static int add_reaches(const struct walk_way *way, int64_t iterations, struct reach *r)
 {
     int n = 0;
@@ -46,9 +47,10 @@ static int add_reaches(const struct walk_way *way, int64_t iterations, struct re
     return n;
 }
 
-/* Lists the parts of the ways that move an access in `iterations` of `around`, the smallest stride
- * first. Loops with one stride count as one loop, as h and kh do in h + kh. Returns -1 when the
- * access is elsewhere. */
+/* Stores in r the parts of loops that move an access during `iterations` iterations of the loop
+ * `around`, the smallest stride first. Parts with the same stride become one part, such as those of
+ * h and kh in an access to h + kh. Returns the number of parts; -1: the access is not inside
+ * `around`. */
 static int list_reaches(const struct lens *l, int site, int around, int64_t iterations,
                         const int64_t *trips, struct reach *r)
 {
@@ -122,8 +124,8 @@ static void look_at_loop(const struct lens *l, int loop, struct lens_cause *c)
     }
 }
 
-/* Finds the loop whose iterations access the same lines again too late, and the loop that moves the
- * access from line to line until then. */
+/* Finds the loop c->again, whose iterations access the same lines again too late, and the loop
+ * c->moves, which moves the access from line to line. */
 static void find_loops(const struct lens *l, struct lens_cause *c)
 {
     c->moves = c->again = -1;
@@ -150,7 +152,8 @@ static int by_misses(const void *a, const void *b)
     return x->misses != y->misses ? (x->misses < y->misses ? 1 : -1) : x->site - y->site;
 }
 
-/* A line of a buffer is touched for the first time once, by the first access that can. */
+/* Estimates the compulsory misses. Each line of a buffer is touched for the first time once. The
+ * first accesses in the code get these touches, as many as they have misses without conflicts. */
 static void share_first_touches(const struct lens *l, struct lens_cause *c)
 {
     double *left = xcalloc((size_t)l->n_buffers + 1, sizeof *left);

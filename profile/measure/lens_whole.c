@@ -1,7 +1,8 @@
-/* Simulates a run from end to end, or if it is long, samples of each column: an iteration or more
- * of the marked loops, after some that warm the cache.  A column may be a multiple of the period of
- * a loop: samples at equal places of all columns would then see the same sets again and again.  So
- * a column has several, and their places follow the golden ratio. */
+/* Simulates a run from end to end or, if the run is long, samples of each column (one of 64 equal
+ * parts of the run). A sample is one or more iterations of the marked loops, after other iterations
+ * that warm the cache. The length of a column may be a multiple of the period of a loop. Samples at
+ * the same place of every column would then see the same sets again and again. Therefore a column
+ * has several samples, and their places follow the golden ratio. */
 #include "profile/measure/lens_whole.h"
 
 #include <math.h>
@@ -11,9 +12,9 @@
 #include "profile/sim/lru.h"
 
 #define COLUMNS 64
-#define ALL_OF 2e6                        /* with at most so many accesses, all are simulated */
-#define SAMPLES 4                         /* samples of a column */
-#define SAMPLE 4096.0                     /* least accesses that count of each */
+#define ALL_OF 2e6  /* a run of at most this many accesses is simulated whole */
+#define SAMPLES 4                         /* samples per column */
+#define SAMPLE 4096.0                     /* least number of counted accesses per sample */
 #define GOLDEN 0.6180339887498949
 #define WARM_TOUCHES 128                  /* accesses per line of L1 that warm it up */
 #define LIMIT_S 4.0
@@ -23,13 +24,13 @@ struct run_columns {
     struct cachesim *cache;
     struct lru *lru;
     bool *seen;                           /* per line: it was touched */
-    struct lens_site_count *site;         /* of a column: site[column * n_sites + site] */
+    struct lens_site_count *site;         /* counts by column: site[column * n_sites + site] */
     int n_sites;
     bool all, counts;                     /* everything is simulated; the current access counts */
-    double each[GEN_MAX_MARKS];           /* accesses of an iteration of a marked loop */
-    double at, width;                     /* accesses so far, of a column */
-    int samples;                          /* of a column */
-    double counted[COLUMNS];
+    double each[GEN_MAX_MARKS];           /* per marked loop: accesses of one iteration */
+    double at, width;                     /* accesses so far; accesses per column */
+    int samples;                          /* samples per column */
+    double counted[COLUMNS];              /* counted accesses of each column */
     double *cell;
     int column;
 };
@@ -50,8 +51,8 @@ static void on_access(void *ctx, unsigned long long addr, unsigned site, unsigne
     cachesim_access(w->cache, addr, site, bytes);
 }
 
-/* Returns the access at which the k-th sample of the run ends.  It has the k-th part of the run to
- * itself, and lies anywhere in it. */
+/* Returns the number of the access at which the k-th sample of the run ends. sample: its length in
+ * accesses. The sample lies in the k-th part of the run, at a place that the golden ratio gives. */
 static double sample_end(const struct run_columns *w, int k, double sample)
 {
     double part = w->width / w->samples, place = GOLDEN * (k + 1);
@@ -93,7 +94,7 @@ static void on_touch(void *ctx, uint64_t line, unsigned site, bool missed)
     of->first += first;
 }
 
-/* Adds the counts of a column to those of the run. */
+/* Adds the counts of a column, multiplied by `scale`, to those of the run. */
 static void add_sites(const struct run_columns *w, int column, double scale,
                       struct lens_site_count *to)
 {
@@ -105,7 +106,7 @@ static void add_sites(const struct run_columns *w, int column, double scale,
     }
 }
 
-/* Scales the counts to all accesses of each column. */
+/* Stores the counts, scaled from the counted accesses to all accesses of each column. */
 static void take(struct run_columns *w, struct arena *a, struct lens_cells *out)
 {
     struct lens_site_count *site = ARENA_ARRAY(a, struct lens_site_count, w->n_sites + 1);

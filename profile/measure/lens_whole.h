@@ -1,11 +1,11 @@
-/* Private to lens.c: the misses of a whole run by sets and time, and by site. */
+/* Private to lens*.c: the misses of a whole run by sets and time, and by site. */
 #ifndef TS_PROFILE_LENS_WHOLE_H
 #define TS_PROFILE_LENS_WHOLE_H
 #include "kernels/gen/walk.h"
 #include "profile/sim/cache_config.h"
 
-/* A run.  first_set: the set of line first_line; n_lines: the lines from there on.  all: its
- * accesses; iterations, accesses: per marked loop, as walk_count has them. */
+/* A run to simulate. first_set: the set of line first_line; n_lines: number of lines from there on.
+ * all: accesses of the run; iterations, accesses: per marked loop, as walk_count has them. */
 struct lens_path {
     struct walk *walk;
     const unsigned long long *base;
@@ -16,15 +16,16 @@ struct lens_path {
 };
 /* Misses of an access. first: first touches of a line. */
 struct lens_site_count { double misses, conflict, first; };
-/* As in struct lens; cell and site are in the arena.  all: every access was simulated, so that the
- * first touches of lines are known. */
+/* The result, in the arena. n_columns, cell, simulated: as in struct lens. site: the misses of each
+ * site. all: every access was simulated, so that the first touches of lines are known. */
 struct lens_cells {
     int n_columns; const double *cell; double simulated;
     const struct lens_site_count *site;
     bool all;
 };
 
-/* Leaves *out empty when it takes too long.  False: ERR_RANGE. */
+/* Simulates the run and fills in *out, or leaves it empty when that takes too long. False:
+ * ERR_RANGE. */
 bool lens_whole(struct arena *a, const struct lens_path *path, const struct cancel *c,
                 struct lens_cells *out, struct err *e);
 #endif

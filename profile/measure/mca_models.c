@@ -4,7 +4,8 @@
 
 #include "kernels/base/arena.h"
 
-/* Models of CPUs by vendor, family and range of models.  The first name is the name of the CPU. */
+/* Names of llvm-mca's models, the nearest first, for CPUs of a vendor and family with model numbers
+ * lo to hi. The first name is that of the CPU itself. */
 static const struct {
     const char *vendor;
     int family, lo, hi;
@@ -46,7 +47,7 @@ static const struct {
     { "GenuineIntel", 6, 0xbd, 0xbd, { "lunarlake", "arrowlake", "alderlake" } },
 };
 
-/* Models for the code of any other x86 CPU. */
+/* Models that are added last, for every x86 CPU. */
 static const char *const any_x86[] = { "icelake-server", "skylake-avx512", "haswell" };
 
 /* Whether "  name   - ..." is a line of the list of CPUs. */

@@ -32,7 +32,7 @@ static bool run_in_child(struct measure_job *j, struct err *e)
     return meters_count(j, e) && (!simulates || measure_sim(j, e));
 }
 
-/* Runs once more in a new child when another process killed the first. */
+/* Calls `run`, and calls it once more in a new child if another process killed the first child. */
 static bool run_twice(struct measure_job *j, bool (*run)(struct measure_job *j, struct err *e),
                       struct err *e)
 {
@@ -56,7 +56,8 @@ bool measure_twin(struct measure_job *j, struct err *e)
     return ok;
 }
 
-/* Counts last, because CUPTI can end the runner; the times are then already stored. */
+/* Counts on the GPU. This comes last because CUPTI can end the runner; the times are already stored
+ * then. */
 static bool count_there(struct measure_job *j, struct err *e)
 {
     struct err why;

@@ -22,7 +22,7 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
  *
  * o->time_s = 0 stands for 1 s.  A program that fails is a result, and the others are timed without
  * it.  The first program, and programs that are not timed, have ratio 0 and VERDICT_NONE.  A
- * program with the same source as the first has VERDICT_SAME: what its times differ by is noise.
+ * program with the same source as the first has VERDICT_SAME: any difference of its times is noise.
  *
  * Programs for a GPU are timed on it after their host twins (the same loops, run on the CPU) were
  * found right.  Without a GPU they are only checked, m.device has the reason, and there are no
@@ -35,7 +35,8 @@ struct compared {
     bool same_code;                      /* its source is that of the first program */
 };
 /* The number of sampled rounds, and of the epochs in which they were sampled (the blocks of
- * stats_ratio). */
+ * stats_ratio). disturbed: the share of the rounds in which the ceiling was slow (stats_disturbed);
+ * NAN: no ceiling was sampled. */
 struct comparison { int rounds, epochs; double disturbed; };
 bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct compared *out,

@@ -42,7 +42,7 @@ static bool build_instrumented(struct measure_job *j, struct err *e)
 {
     const struct gen_opts o = { .target = j->target };
     struct str text = {0};
-    if (j->target->gpu)                   /* an interpreter walks it, so nothing is compiled */
+    if (j->target->gpu)                   /* an interpreter walks the kernel: nothing is compiled */
         return true;
     j->has_instrumented =
         gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text, &j->trace, e)

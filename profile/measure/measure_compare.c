@@ -16,7 +16,7 @@ struct contest {
     struct measure_job *alive[MEASURE_MAX_COMPARED];
     int n, n_alive;
     struct runner *runner;
-    bool died;  /* another process killed the child of this job once */
+    bool died;  /* another process has killed a child of this comparison once */
     struct samples samples;                               /* hot times; owned by the child */
 };
 
@@ -50,9 +50,9 @@ static int check_all(struct contest *c, struct err *e)
     return -1;
 }
 
-/* Checks all programs.  When one fails, the others start again in a new child, since the old one
- * may be damaged.  All start again when another process killed the child, unless that happens
- * twice to one program. */
+/* Checks all programs. When one fails, the others start again in a new child, since the old one may
+ * be damaged. When another process kills the child, all start again, but only once. A program whose
+ * child is killed twice counts as crashed. */
 static bool check(struct contest *c, struct err *e)
 {
     const struct measure_job *killed = NULL;
@@ -99,7 +99,7 @@ static void compare(const struct contest *c, struct compared *out, struct compar
     }
 }
 
-/* Returns the program whose later results were refused while it was timed; -1: none. */
+/* Returns the index of the program whose results were found wrong while it was timed; -1: none. */
 static int find_refused(const struct contest *c)
 {
     for (int i = 0; i < c->n_alive; i++)
@@ -229,7 +229,8 @@ static bool has_device(const struct contest *c)
     return has;
 }
 
-/* Whether all programs are for a GPU, or none: times of the two have no common clock. */
+/* Whether all programs are for a GPU, or none is: times on a GPU and on a CPU have no common
+ * clock. */
 static bool one_kind(const struct contest *c, bool *gpu, struct err *e)
 {
     *gpu = c->n_alive > 0 && c->alive[0]->target->gpu;
@@ -273,7 +274,8 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     return timed || (ok && measure_is_result(e));
 }
 
-/* Progress over all groups. In each phase, earlier groups count as done. */
+/* Progress over all groups. In each phase, earlier groups count as done. done, now, n: number of
+ * programs in the earlier groups, in the current one and in all, without the first program. */
 struct whole { const struct progress *to; int done, now, n; };
 
 static void report_whole(void *ctx, const char *what, double fraction)

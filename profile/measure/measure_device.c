@@ -1,4 +1,4 @@
-/* Runs the kernels of a GPU on one, after their host twin was found right. */
+/* Runs the kernels for a GPU on one, after their host twins were found right. */
 #include "profile/measure/job.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "profile/child/child.h"
 #include "profile/child/device.h"
 
-/* FLOPs per clock of a multiprocessor: 128 multiply-adds; and on tensor cores as many of 16 bits as
- * any GPU has.  MOST_MHZ: assumed when a driver reports no clock. */
+/* Most FLOPs per clock of a multiprocessor: 128 multiply-adds, or on tensor cores the most 16-bit
+ * operations of any GPU. MOST_MHZ: the clock that is assumed when a driver reports none. */
 #define MOST_FLOPS 256.0
 #define MOST_TENSOR_FLOPS 8192.0
 #define MOST_MHZ 3000
@@ -84,8 +84,8 @@ static bool run_there(struct measure_job *j, struct err *e)
         && (!j->opts.cold || measure_time_cold(&j, 1, e));
 }
 
-/* Removes the device's results when it failed later. The numbers are then the numbers of the host
- * twin. */
+/* Discards what was measured on the device before it failed with `why`.  What stays are the results
+ * of the host twin. */
 static void forget(struct measure_job *j, double rel_err, double of_bound, const struct err *why)
 {
     struct measurement *m = j->m;

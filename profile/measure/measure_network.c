@@ -10,9 +10,9 @@
 #include "profile/measure/measure_network_impl.h"
 #include "profile/measure/network_meters.h"
 
-#define TIMED_RUNS 8  /* number of timed runs; the least time of each call counts */
-#define TIMED_LEAST 4                     /* the same for runs of a long network */
-#define TIMED_LONG 4  /* a long network: its runs take so many times the sampling of the whole */
+#define TIMED_RUNS 8  /* least number of timed runs; the least time of each call counts */
+#define TIMED_LEAST 4                     /* the same for a long network */
+#define TIMED_LONG 4  /* a network is long if its timed runs take this multiple of time_s */
 #define LIMIT_S 120.0                     /* time limit for one run of the network, in seconds */
 #define AUTHOR_RTOL 1e-3                  /* as in ONNX's own backend tests (SPEC L.2) */
 #define AUTHOR_ATOL 1e-5
@@ -241,7 +241,7 @@ static bool check_whole(struct net_run *r, struct err *e)
                    "the wrong tensor", why.text);
 }
 
-/* Compares an output with what its author expects. */
+/* Compares output t with the values that the author of the network expects. */
 static bool check_expected(struct net_run *r, const struct tensor *t, const f32 *want,
                            const f32 *got, struct err *e)
 {
@@ -317,7 +317,7 @@ static bool right_again(struct measure_job *j, struct err *e)
                        worst.reason));
 }
 
-/* Makes the first run with shared memory. */
+/* Makes the first run in which intermediates share memory. */
 static bool run_shared(struct net_run *r, struct err *e)
 {
     if (!runner_run(r->runner, 0, &r->job.first_call_s, e))
@@ -330,8 +330,9 @@ static bool run_shared(struct net_run *r, struct err *e)
                    "reads what it has not written");
 }
 
-/* Times each call for as long as the whole was sampled, so that the least times of a short network
- * are of as many runs. */
+/* Times each call in about the time in which the whole network was sampled. So for a short network
+ * both least times are of about as many runs. times: number of the runner's buffer that receives
+ * the times of the calls. */
 static bool time_calls(struct net_run *r, int times, struct err *e)
 {
     int n = r->module->n_calls;
@@ -390,9 +391,9 @@ static bool time_network(struct net_run *r, struct err *e)
     return time_calls(r, r->module->n_buffers - own + 1, e);
 }
 
-/* Checks that the memory suffices for every buffer here and in the runner, a second copy of the
- * constants as the model stores them, and the reference of the largest kernel or of the whole
- * graph. */
+/* Checks that the memory suffices. Every buffer exists here and in the runner, and constants exist
+ * a third time, as the network stores them. In addition, the reference of the largest kernel or of
+ * the whole graph must fit. */
 static bool fits_memory(const struct net_run *r, struct err *e)
 {
     double need = 0, largest = 0;

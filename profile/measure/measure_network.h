@@ -6,8 +6,9 @@
  * kernel, and a wrong kernel is named (SPEC L.2).  Then the outputs are compared with those of the
  * whole graph (network_whole.h).
  *
- * Time: the network as one call, with intermediates in one block as planned, which must give the
- * same bits.  Then the least time of each call. */
+ * Time: the network as one call, with intermediates in one block as planned.  If its outputs have
+ * other bits than those of the check, they are compared with the whole graph again.  Then the least
+ * time of each call. */
 #ifndef TS_PROFILE_MEASURE_NETWORK_H
 #define TS_PROFILE_MEASURE_NETWORK_H
 #include "kernels/module/network.h"
@@ -19,7 +20,8 @@ struct network_given { const char *name; const f32 *data; };
 struct network_opts {
     const struct measure_opts *measure;   /* meters, seed, threads, target ... */
     bool unchecked;  /* whether to skip the comparisons of each kernel and of the whole */
-    /* data of inputs; the others get random data from the seed */
+    /* data of inputs (all other inputs get random data from the seed), and outputs that the author
+     * of the network expects */
     int n_inputs; const struct network_given *input;
     int n_expected; const struct network_given *expected;
     /* NULL, or where to store the data of constants, inputs and outputs if all results are right

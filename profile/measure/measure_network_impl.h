@@ -16,7 +16,7 @@ struct net_run {
     struct network_measurement *m;
     const struct module *module;
     struct measure_job job;  /* the job of the network: options with defaults, compiler, objects */
-    struct measure_many work;             /* job.many: its operations */
+    struct measure_many work;             /* what job.many points to */
     /* data of constants and inputs; of outputs once they are right */
     struct network_values values;
     struct network_whole whole;           /* the expected outputs; n == 0: not evaluated yet */
@@ -28,8 +28,8 @@ struct net_run {
 bool network_run_start(struct net_run *r, struct measurement *single, struct err *e);
 /* Builds the network and checks its results. */
 bool network_run_check(struct net_run *r, struct err *e);
-/* Opens the runner that times the network, whose intermediates share memory.  Runs it once, and
- * compares the outputs with those of the check. */
+/* Opens the runner that times the network, with intermediates that share memory. Runs the network
+ * once, and compares the outputs with those of the check. */
 bool network_run_open(struct net_run *r, struct err *e);
 /* Closes the runner.  keep: the caller gets the values, if opts->values asks for them. */
 void network_run_end(struct net_run *r, bool keep);

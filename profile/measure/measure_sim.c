@@ -1,4 +1,5 @@
-/* Runs the instrumented kernel through the cache simulator. */
+/* Runs the instrumented kernel through the cache simulator, and kernels for a GPU through its
+ * simulator. */
 #include "profile/measure/gpu_memory.h"
 #include "profile/measure/job.h"
 
@@ -37,7 +38,8 @@ static int index_of_tensor(struct sim_result *r, const char *tensor)
     return at;
 }
 
-/* Returns the tensor that a buffer counts for; a tile counts for the tensor that it holds. */
+/* Returns the index in r->by_tensor of the tensor that a buffer counts for. A tile counts for the
+ * tensor that it holds. */
 static int tensor_of(struct sim_result *r, const struct func *f, int buffer)
 {
     return index_of_tensor(r, f->graph->tensor[f->buffer[buffer].tensor].name);
@@ -104,7 +106,8 @@ void measure_take_sites(struct sim_result *r, const struct func *f, const struct
     sort_sites(r, all, n);
 }
 
-/* Stores the counts of the levels. streamed: non-temporal stores, which reach no level. */
+/* Stores the counts of the levels. streamed: number of non-temporal stores, which reach no
+ * level. */
 static void take_levels(struct sim_result *r, const struct simulation *s, int64_t streamed)
 {
     for (int i = s->n_levels; i < r->cache.n_levels; i++)
@@ -163,7 +166,7 @@ unsigned long long measure_place_buffers(const struct func *f, unsigned long lon
     return at;
 }
 
-/* Sets up the detail: the largest buffer of each tensor, in one map, and the loops. */
+/* Sets up the detail: a heat map of the largest buffer of each tensor, and the loops. */
 static void want_detail(struct measure_job *j, struct simulated *what, struct arena *a)
 {
     const struct func *f = j->func;

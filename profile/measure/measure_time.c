@@ -9,8 +9,8 @@
 /* after this many right results with other bits, bits are no longer compared */
 #define MOST_DIFFERENT 3
 #define UNSTEADY_CHECKS 4                /* number of full checks for a kernel whose results vary */
-#define AGAIN_S 1e-3  /* seconds of such checks, when the clock was not requested */
-#define TRUSTED_ROUNDS 10  /* ceiling samples; the best of fewer may still be disturbed */
+#define AGAIN_S 1e-3  /* seconds of calls that are compared when the clock was not requested */
+#define TRUSTED_ROUNDS 10  /* the best ceiling of fewer samples may still be disturbed */
 #define TOO_FAST 3.0  /* a kernel this many times faster than possible did something else */
 #define MOST_GFLOPS 384.0  /* faster than any present core: 2 FMAs of 16 lanes at 6 GHz */
 #define MOST_GBYTES 768.0  /* faster than any core stores to L1: 2 of 64 bytes at 6 GHz */
@@ -66,13 +66,14 @@ static bool left_work_out(double seconds, double bound_s, const char *what, stru
                    1e3 * seconds, what, 1e3 * bound_s);
 }
 
-/* Whether a time is possible.  A right kernel cannot be TOO_FAST times faster than the reductions
- * of its main node and the stores of its results.  No compiler can omit a step of a reduction; each
- * takes the place of a multiply-add, two FLOPs.  Element-wise FLOPs do not count, since compilers
- * can remove some of them; neither do sums over partial padding.
+/* Whether a time is possible. A right kernel cannot be TOO_FAST times faster than the reductions of
+ * its main node and the stores of its results. No compiler can omit a step of a reduction, so each
+ * step counts as a multiply-add, two FLOPs. Element-wise FLOPs do not count, since compilers can
+ * remove some of them; neither do sums over partial padding.
  *
- * peak: sampled beside the kernel.  The peak of any core is used instead when peak is 0, or the
- * target of the kernel is not the widest (compilers may find wider vectors). */
+ * peak: the ceiling sampled beside the kernel, in GFLOP/s. MOST_GFLOPS per core is used instead
+ * when peak is 0, or when the target of the kernel is not the widest (compilers may find wider
+ * vectors). */
 static bool is_possible(const struct measure_job *j, double seconds, double peak, struct err *e)
 {
     double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
@@ -83,7 +84,7 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
         rate = MOST_DEVICE_GBYTES;
     } else if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < widest->vector_bytes)
         peak = MOST_GFLOPS * cores_of(j);
-    /* sums_of is slow, so it is called only if the definition's flops are too fast */
+    /* sums_of is slow, so it is called only if the time is too short for the needed FLOPs */
     if (TOO_FAST * seconds < 1e-9 * flops / peak)
         flops = fmin(flops, 2 * sums_of(j));
     if (TOO_FAST * seconds < 1e-9 * flops / peak) {
@@ -97,8 +98,8 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
     return true;
 }
 
-/* Stores the peak in GFLOP/s, or the reason why it is missing. A ceiling that is slower than the
- * kernel was disturbed. */
+/* Stores the peak in GFLOP/s, or the reason why it is missing. If the ceiling is slower than the
+ * kernel, something disturbed the ceiling. */
 static void take_peak(struct measure_job *j, double peak)
 {
     struct measurement *m = j->m;
@@ -153,7 +154,7 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
         return false;
     m->latency = measure_latency(s, SERIES_KERNEL + j->contender);
     if (j->on_device)
-        m->latency.others = NAN;          /* a GPU does not share what they use */
+        m->latency.others = NAN;          /* a GPU does not share the CPUs with other work */
     m->huge_asked = j->opts.huge_pages;
     m->huge_bytes = m->huge_asked ? s->huge_bytes : 0;
     m->huge_of_bytes = m->huge_asked ? s->room_bytes : 0;

@@ -111,7 +111,7 @@ static bool fill(struct measure_job *j, int i, struct err *e)
     return ok;
 }
 
-/* Whether the result of baseline i, the last of its tensors, equals the reference. */
+/* Whether the result of baseline i agrees with the reference. The result is the last tensor. */
 static bool is_right(struct measure_job *j, int i, struct err *e)
 {
     const struct libraries *x = &j->libraries;
@@ -134,7 +134,8 @@ static bool is_right(struct measure_job *j, int i, struct err *e)
     return true;
 }
 
-/* Loads one baseline. *lives: whether the child can still be used, even if this library failed. */
+/* Loads baseline i, runs it once and checks its result. *lives: whether the child can still be
+ * used, even if this library failed. */
 static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
 {
     const struct libraries *x = &j->libraries;

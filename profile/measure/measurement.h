@@ -34,9 +34,10 @@ struct latency {
 struct event_set;                        /* profile/counters/eventset.h */
 struct runner_kind;                      /* profile/child/runner.h */
 
-/* The same operator by a vendor library, sampled in turns with the kernel.  If it is not
- * available, reason says why ("" when it was not asked for). ratio: its least time / least time of
- * the kernel; above 1 the kernel is faster.  It is only timed when its result is right. */
+/* The same operator by a vendor library, sampled in turns with the kernel. If the library is not
+ * available, reason says why ("" when it was not asked for). ratio: least time of the library /
+ * least time of the kernel; above 1 the kernel is faster. The library is timed only when its result
+ * is right. */
 struct baseline {
     bool available, verified;
     char reason[256];
@@ -45,8 +46,9 @@ struct baseline {
     char implementation[96], layout[80];     /* "oneDNN 2.6.3 brgconv:avx512_core"; "nhwc" */
 };
 
-/* The GPU on which the kernel of a GPU's target ran. name: "" when it ran on none; reason: why not.
- * nvrtc: the version of its compiler; clocks: the highest ones in MHz, 0 = unknown. */
+/* The GPU on which a kernel for a GPU ran. name: "" when it ran on none; reason: why it did not.
+ * nvrtc: the version of NVRTC, which compiled the kernel. Clocks: the highest ones in MHz,
+ * 0 = unknown. */
 struct measured_device {
     char name[96], driver[16], nvrtc[32], reason[256];
     int clock_mhz, memory_mhz;
@@ -58,7 +60,8 @@ struct measurement {
     char reason[512];
     /* true: the outcome is OK, and the result is as near to the reference as float32 allows */
     bool verified;
-    /* error of the worst element: |got - ref| / max(|ref|, rms(ref)) */
+    /* max_rel_err: |got - ref| / max(|ref|, rms(ref)) of the worst element; tolerance: its limit
+     * (oracle_tolerance) */
     double max_rel_err, tolerance;
     /* |got - ref| / bound of the worst element. The bound is the largest error that float32 can
      * cause, at most tolerance (oracle.h). Values above 1 are accepted only where a plain float32
@@ -67,20 +70,21 @@ struct measurement {
     struct latency latency;              /* times with hot caches; runs == 0: not timed */
     struct latency cold_latency;         /* with cold caches (opts.cold); runs == 0: none */
     char cold_method[48];                /* how the caches were emptied */
-    /* opts.huge_pages: bytes of the buffers' pages (huge_of_bytes), and how many of them are in
-     * huge pages. */
+    /* huge_asked: opts.huge_pages. huge_of_bytes: bytes of the pages of the buffers; huge_bytes:
+     * how many of them are in huge pages; both are 0 if huge_asked is false. */
     bool huge_asked;
     int64_t huge_bytes, huge_of_bytes;
     char threads_note[96];               /* a note when there are more threads than cores */
-    /* Speeds at the minimum latency, and the best ceiling sample of the same run; all threads
-     * together; 0 = unknown. */
+    /* Speeds in GFLOP/s of all threads together, 0 = unknown: of the kernel at its minimum latency,
+     * and peak_gflops, the best ceiling sample of the same run. peak_fraction: executed_gflops /
+     * peak_gflops. */
     double gflops;                       /* counting the FLOPs of the definition of the operator */
     double executed_gflops;  /* excludes FLOPs that the kernel skips, such as taps in the padding */
     double peak_gflops, peak_fraction;
     char peak_reason[160];  /* why the ceiling is missing although the kernel was timed */
     /* measurements: how often this program was timed in the same way; `latency` is the fastest of
-     * these times.  load, measured_at: when that time was measured, the mean number of running
-     * processes in the minute before (0 = unknown), and the time in UTC. */
+     * these times. load: the mean number of running processes in the minute before that time was
+     * measured (0 = unknown). measured_at: when it was measured, in UTC. */
     double load;
     int measurements;
     char measured_at[24];
@@ -88,7 +92,8 @@ struct measurement {
     struct measured_device device;
     struct sim_result sim;
     struct counts counts[METER_COUNT];   /* by meter, except the clock and the simulator */
-    /* code: target_code, which tells apart times of other code or flags; "" = unknown */
+    /* code: target_code in hexadecimal, which differs where the generated code or its flags differ;
+     * "" = unknown */
     char compiler[128], code[20], isa[16]; int threads; double build_s, total_s; uint64_t seed;
 };
 
@@ -115,7 +120,7 @@ static inline bool latency_noisy(const struct latency *l)
     return l->runs > 0 && (latency_spreads(l) || latency_best_is_rare(l));
 }
 
-/* Whether other work took so much meanwhile that it may have slowed the kernel. */
+/* Whether other work took so much of the CPUs meanwhile that it may have slowed the kernel. */
 static inline bool latency_beside_others(const struct latency *l)
 {
     return l->runs > 0 && l->others >= BUSY_MUCH;
@@ -128,11 +133,11 @@ static inline bool measurement_noisy(const struct measurement *m)
 }
 /* Whether both kernels were built and run in the same way, so that their times can be compared. */
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
-/* Completes the new measurement *m of a program from its older one. Keeps older values that *m did
- * not measure. Keeps the older time if it is faster, and older baselines where *m has none (their
- * ratios are of times in turns), unless the newest is wanted (`newest`). Does nothing when either
- * measurement is not OK, or they were measured in different ways. Returns whether the older time
- * was faster and was kept. */
+/* Completes the new measurement *m of a program from an older one of it. Takes the older values
+ * that *m did not measure. Unless `newest` is set, takes also the older time if it is faster, and
+ * the older baselines if *m has none (their ratios stay valid, since both times of a ratio were
+ * sampled in turns). Does nothing when either measurement is not OK, or when they were measured in
+ * different ways. Returns whether the older time was faster and was taken. */
 bool measurement_merge(struct measurement *m, const struct measurement *old, bool newest);
 
 struct measure_opts {
@@ -143,11 +148,11 @@ struct measure_opts {
     double time_s;                       /* how long to sample (0 = 0.3) */
     int min_runs;                        /* least number of samples; 0 = 10 */
     double limit_s;                      /* time limit of one kernel call (0 = 20) */
-    bool cold;                           /* whether to also time it with cold caches */
+    bool cold;                           /* whether to time the kernel with cold caches too */
     bool huge_pages;                     /* ask for huge pages for the buffers */
-    /* For a search. With a GPU, compares the kernel with the reference and times it at once. The
-     * host twin then looks for races only in the best kernels, in a measurement without the clock.
-     * No effect without a GPU. */
+    /* For a search on a GPU: the kernel is checked and timed on the GPU at once, without its host
+     * twin. The search later checks only the best kernels for races by their host twins, in a
+     * measurement without the clock. No effect without a GPU. */
     bool twin_later;
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* simulated cache; all 0 = the caches of this host */
@@ -166,7 +171,7 @@ struct measure_opts {
     const struct machine *machine;       /* where the runner runs; NULL = this machine */
 };
 /* Called from the measuring thread with the current phase ("compiling", "checking", "timing",
- * "timing again", "counting", "simulating, 3 s") and how much of it is done, 0..1, or below 0
- * when that is unknown.  It never decreases within a phase. */
+ * "timing again", "counting", "simulating, 3 s") and how much of it is done, 0..1, or below 0 when
+ * that is unknown. The fraction never decreases within a phase. */
 struct progress { void (*report)(void *ctx, const char *what, double fraction); void *ctx; };
 #endif

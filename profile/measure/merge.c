@@ -15,8 +15,8 @@ bool measurement_same_way(const struct measurement *a, const struct measurement 
         && (a->latency.runs == 0 || b->latency.runs == 0 || same_device(&a->device, &b->device));
 }
 
-/* Copies the time and the members that depend on it: speeds, and how it was measured.  baselines:
- * also those that were timed in turns with it. */
+/* Copies the time and the members that depend on it: speeds, and how the time was measured.
+ * baselines: whether to copy the baselines too, which were timed in turns with it. */
 static void take_clock(struct measurement *m, const struct measurement *from, bool baselines)
 {
     m->latency = from->latency;
@@ -50,7 +50,7 @@ static bool has_baseline(const struct measurement *m)
     return false;
 }
 
-/* Returns how often the measurement was made; older files do not store it. */
+/* Returns how often the measurement was made. Older files do not store this number. */
 static int times_of(const struct measurement *m)
 {
     return m->latency.runs == 0 ? 0 : m->measurements > 1 ? m->measurements : 1;

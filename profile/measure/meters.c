@@ -113,8 +113,8 @@ static bool count_cupti(struct measure_job *j, struct counts *out, struct err *e
     return true;
 }
 
-/* Asks for the libraries that CUPTI needs, in that order. Without a driver it asks for no
- * others. */
+/* Asks for the libraries that CUPTI needs, the driver first. Without a driver, asks for no other
+ * library. */
 static void probe_cupti(struct counts *out)
 {
     static const enum nvidia_part needed[] = { NVIDIA_DRIVER, NVIDIA_CUPTI };

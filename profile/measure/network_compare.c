@@ -12,20 +12,22 @@
 #include "profile/measure/outside.h"
 
 #define ROUNDS 20
-#define LEAST_ROUNDS 6  /* rounds of networks that take seconds: enough for an interval */
-/* A pause before each turn beside programs of others: threads of onnxruntime spin for 20 to 40 ms
- * after their last run, and would take a CPU from the next contender. */
+#define LEAST_ROUNDS 6  /* least number of rounds of slow networks: enough for an interval */
+/* A pause before each turn if outside programs take part (outside.h). Threads of onnxruntime spin
+ * for 20 to 40 ms after their last run, and would take a CPU from the next contender. */
 #define REST_NS 50000000
-#define LONG_S 10.0  /* seconds after which LEAST_ROUNDS suffice, or twice what was asked for */
+/* LEAST_ROUNDS suffice after this time in seconds, or after twice the requested time if longer */
+#define LONG_S 10.0
 
 struct rival {
-    struct net_run run;                   /* of a network: run.net is not NULL */
+    struct net_run run;                   /* of a network; run.net NULL: an outside program */
     struct network_measurement m;
     struct samples samples;
-    const char *command;                  /* or a program of others */
+    const char *command;                  /* of an outside program; NULL: a network */
     struct outside *outside;
     struct measurement *result;
-    const double *seconds; int n;         /* of all calls so far; owned by runner or outside */
+    /* seconds of each of the n calls so far: in `samples` of a network, or in *outside */
+    const double *seconds; int n;
     double median[ROUNDS];                /* seconds per call, by round */
     bool runs;                            /* whether it is right so far */
     char letter;
@@ -50,7 +52,7 @@ static bool drop(struct rival *x, const struct err *e)
 {
     x->runs = false;
     if (x->command) {
-        outside_close(x->outside);       /* it may still compute, on the CPU of the others */
+        outside_close(x->outside);       /* the program could still use the others' CPU */
         x->outside = NULL;
         x->result->outcome = measure_outcome(e->code);
         snprintf(x->result->reason, sizeof x->result->reason, "%.511s", e->text);
@@ -80,7 +82,7 @@ static bool open_pinned(struct rival *x, int cpu, struct err *e)
     return ok;
 }
 
-/* Starts a program of others.  False only if it is not to blame. */
+/* Starts an outside program. False only if the program is not to blame. */
 static bool prepare_outside(struct rival *x, int cpu, struct err *e)
 {
     report_rival(x, "waiting until it is ready", 0);
@@ -130,7 +132,7 @@ static bool sample_network(struct rival *x, bool first, struct err *e)
     return true;
 }
 
-/* Takes at least two runs, as of a network, so that turn_median can leave the first one out. */
+/* Takes at least two runs, like sample_network, so that turn_median can leave the first one out. */
 static bool sample_outside(struct rival *x, double time_s, struct err *e)
 {
     int had = x->n;
@@ -141,7 +143,7 @@ static bool sample_outside(struct rival *x, double time_s, struct err *e)
     return true;
 }
 
-/* Samples one contender for a round.  time_s: of all rounds. */
+/* Samples one contender for a round. time_s: the sampling time of all rounds together. */
 static bool sample(struct rival *x, int round, double time_s, struct err *e)
 {
     int had = x->n;
@@ -153,7 +155,8 @@ static bool sample(struct rival *x, int round, double time_s, struct err *e)
     return ok;
 }
 
-/* Times all contenders that are right, in rounds.  time_s: to sample each. */
+/* Times all contenders that are right, in rounds. time_s: the sampling time of each contender, all
+ * rounds together. */
 static bool time_all(struct race *r, double time_s, const struct progress *pr, struct err *e)
 {
     double since = clock_s(), most = fmax(LONG_S, 2 * r->n * time_s);
@@ -174,7 +177,7 @@ static bool time_all(struct race *r, double time_s, const struct progress *pr, s
     return true;
 }
 
-/* Stores the times of a program of others. */
+/* Stores the times of an outside program. */
 static void take_outside(const struct rival *x)
 {
     const struct summary s = stats_summary(x->seconds, x->n);
@@ -223,7 +226,8 @@ static bool take(struct race *r, struct compared *out, struct comparison *how, s
         }
         out[k].ratio = stats_ratio(first->median, x->median, r->rounds, block, r->rounds,
                                    MEASURE_BOOTSTRAP_SEED);
-        /* of all calls, as they are printed, and not of the medians of the rounds */
+        /* `best` is of the least times of all calls, which are printed, and not of the rounds'
+         * medians */
         out[k].ratio.best = x->result->latency.min_ms / first->result->latency.min_ms;
         out[k].verdict = stats_verdict(&out[k].ratio);
     }

@@ -4,7 +4,7 @@
 
 #include "profile/measure/measure.h"
 
-/* The kernel that is being counted, for the progress of all. */
+/* The kernel that is being counted, for the progress over all kernels. */
 struct kernel_meter { const struct progress *progress; int kernel, of; };
 
 static void report(void *ctx, const char *what, double done)

@@ -1,4 +1,4 @@
-/* Counts the kernels of a network, each by itself: the cache simulator and the counters. */
+/* Counts the kernels of a network, each by itself, with the cache simulator and the counters. */
 #ifndef TS_PROFILE_NETWORK_METERS_H
 #define TS_PROFILE_NETWORK_METERS_H
 #include "kernels/module/network.h"

@@ -1,5 +1,5 @@
-/* The data of a network's constants in their logical shapes. Some are in the model; statements
- * compute others from them (folded weights), by the float64 reference. */
+/* The data of a network's constants in their logical shapes. Some are stored in the file of the
+ * network. The others, such as folded weights, are computed from these by the float64 reference. */
 #ifndef TS_PROFILE_NETWORK_VALUES_H
 #define TS_PROFILE_NETWORK_VALUES_H
 #include "kernels/base/subprocess.h"
@@ -9,7 +9,8 @@
  * kernel reads. */
 struct network_values { int n; f32 **value; };
 
-/* Reads and computes them.  Fails when a file is missing or has other data, and on a cancel. */
+/* Reads or computes the data of the constants. Fails when a file is missing or has other data, and
+ * on a cancel. */
 bool network_values_make(const struct network *net, uint64_t seed, const struct cancel *c,
                          struct network_values *out, struct err *e);
 void network_values_free(struct network_values *v);

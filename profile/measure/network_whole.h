@@ -1,6 +1,6 @@
-/* Is a network right from end to end (SPEC L.2)?  Its outputs y are compared with the float64
- * evaluation y64 of the whole graph.  The error of a plain float32 evaluation y32 of that graph
- * says how much they may differ:
+/* Checks whether a network is right from end to end (SPEC L.2).  Its outputs y are compared with
+ * the float64 evaluation y64 of the whole graph.  The error of a plain float32 evaluation y32 of
+ * that graph says how much y and y64 may differ:
  *
  *     max|y - y64| <= 8 max|y32 - y64| + 1e-5 max|y64|
  *
@@ -11,18 +11,18 @@
 #include "profile/measure/measurement.h"
 #include "profile/measure/network_values.h"
 
-/* The expected output. jumps: it depends on a comparison or floor of inexact values, so that right
- * results may differ by any amount. */
+/* An expected output. allowed: the largest allowed difference. jumps: the output depends on a
+ * comparison or floor of inexact values, so that right results may differ by any amount. */
 struct whole_output {
     const struct tensor *tensor;
-    double *exact;                        /* y64; NAN where float32 exceeds its type */
+    double *exact;                        /* y64; NAN where y64 or y32 is beyond the type */
     double allowed;
     bool jumps;
 };
 struct network_whole { int n; struct whole_output *output; };
 
-/* The worst output so far: its largest difference, and that difference over the allowed one.
- * reason: why an output could not be compared; "" when all were compared. */
+/* The worst of the outputs so far: the largest difference, and the largest share of the allowed
+ * difference. reason: why an output could not be compared; "" when all were compared. */
 struct whole_deviation { double abs_err, of_allowed; char reason[200]; };
 
 /* The bytes that network_whole_make needs at once. */
@@ -30,8 +30,8 @@ double network_whole_bytes(const struct network *net);
 /* Estimates the seconds for checking every call and the whole. For this it measures the same
  * evaluations on a small product, which takes some milliseconds. */
 double network_check_estimate(const struct network *net);
-/* Evaluates net->whole on the inputs in v, and on the constants of the seed.  Values are freed
- * after their last reader. */
+/* Evaluates net->whole on the inputs in v and the constants, which are read or made from the seed.
+ * Frees the values of a tensor after its last reader. */
 bool network_whole_make(const struct network *net, const struct network_values *v, uint64_t seed,
                         const struct progress *pr, const struct cancel *c,
                         struct network_whole *out, struct err *e);

@@ -26,8 +26,9 @@ void once_close(struct once *o);         /* also after a failed once_open */
 /* Writes a path through which another process can open out_fd. */
 void once_out_path(const struct once *o, char *out, size_t n);
 
-/* How to call the kernel. padding NULL: nothing is written to out_fd; otherwise counts are (see
- * server_once). */
+/* How to call the kernel. padding: the object with marked padding (instructions.c), or NULL; with
+ * it, the counts of blocks and nops are written to out_fd (server_once). cache_bytes: size of the
+ * cache that is emptied before the call. */
 struct once_call { const char *so_path, *padding; long long cache_bytes; };
 /* Runs the call. tool: NULL-terminated command that starts the runner's command, or NULL.
  * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output. */

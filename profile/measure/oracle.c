@@ -97,7 +97,7 @@ static void *make_data(const struct tensor *t, uint64_t seed, struct err *e)
     return own;
 }
 
-/* Returns the root mean square of the elements that float32 can hold. */
+/* Returns the root mean square of the elements that the type can hold. */
 static double rms_of(const struct elem_type *type, const double *x, int64_t n)
 {
     double sum = 0;
@@ -136,8 +136,8 @@ void oracle_free_tensors(double **of, int n)
     free(of);
 }
 
-/* Allocates arrays for the tensors that nodes compute; with `given`, for all other tensors
- * instead. */
+/* Allocates arrays for the tensors that nodes compute and, if `given`, for inputs and constants
+ * too. */
 static double **new_tensors(const struct graph *g, bool given)
 {
     double **of = xcalloc((size_t)g->n_tensors, sizeof *of);
@@ -156,7 +156,8 @@ static void keep_outputs(const struct graph *g, double **of)
         }
 }
 
-/* Makes the given tensors as double. moved: changes each value by a roundoff, up or down. */
+/* Returns arrays for all tensors, with inputs and constants filled in. moved: changes each value by
+ * a roundoff, up or down. */
 static double **given_tensors(const struct oracle *o, const struct graph *g, bool moved,
                               uint64_t seed)
 {
@@ -196,8 +197,8 @@ bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_
 
 /* --- The bounds of other algorithms ----------------------------------------------------------- */
 
-/* Fills the given tensors of a form: data as the base graph has them. Transformed weights are
- * computed in float64 and rounded once. */
+/* Fills inputs and constants of a form with the data of the base graph. Transformed weights are
+ * computed in float64; error[] gets the bound of rounding them once. */
 static void form_given(const struct oracle *o, const struct graph *base, const struct graph *form,
                        double **of, double **error)
 {
@@ -222,7 +223,7 @@ static void form_given(const struct oracle *o, const struct graph *base, const s
     }
 }
 
-/* Bounds the errors of the form of p.  The result has its tensors by their index in the base
+/* Bounds the errors of the form of p. Returns the bounds of the outputs, by their index in the base
  * graph; NULL: cancelled. */
 static double **bound_form(const struct oracle *o, const struct program *p, const struct cancel *c,
                            struct err *e)

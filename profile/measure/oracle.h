@@ -40,28 +40,28 @@ struct deviation {
     double rel_err;                       /* |got - ref| / max(|ref|, rms(ref)) */
     double of_bound;                      /* |got - ref| / bound of the element */
 };
-#define ORACLE_INFINITE 1e30              /* value of both when `got` is not finite */
+#define ORACLE_INFINITE 1e30              /* value of both members when `got` is not finite */
 #define ORACLE_TOLERANCE 1e-4  /* limit of rel_err, unless plain float32 is off by more */
 
 #define ORACLE_FORM_TOLERANCE 1e-3  /* the limit for programs with a chosen algorithm */
-#define ORACLE_ROUNDINGS 16  /* an error of so many roundings of the type is always allowed */
+#define ORACLE_ROUNDINGS 16  /* the tolerance is at least this multiple of the type's roundoff */
 double oracle_tolerance(const struct program *p);
 
 /* Compares an output with the reference element by element, and merges the largest difference into
  * *worst.
  *
  * Each element may be off by its bound: the largest error that arithmetic in its type can cause
- * there (reference_error), at most oracle_tolerance().  For a program with a chosen algorithm
+ * there (reference_error), at most oracle_tolerance(). For a program with a chosen algorithm
  * (winograd), this is the arithmetic of that algorithm: the bound comes from p->form, the reference
  * from the base graph.
  *
- * An element beyond its bound gets a second opinion (SPEC L.2).  If the plain evaluation of this
- * output in that type is off by r times the bound at its worst element, 8r times the bound is
- * allowed, up to a rel_err of 0.1.
+ * An element beyond its bound gets a second opinion (SPEC L.2): a plain evaluation of the output in
+ * the type of the tensors. If the worst element of this evaluation is off by r times its bound, 8r
+ * times the bound is allowed, up to a rel_err of 0.1.
  *
- * ERR_WRONG with a sentence about the first wrong element.  ERR_ILL when the data cannot tell
- * whether the deviating elements are wrong.  There are two such cases: the reference exceeds the
- * type, or a difference as large is explained by reference_error, the plain evaluation or a
+ * ERR_WRONG with a sentence about the first wrong element. ERR_ILL when the data cannot tell
+ * whether the deviating elements are wrong. There are two such cases: the reference exceeds the
+ * type; or a difference as large is explained by reference_error, the plain evaluation or a
  * rounding of the inputs. */
 bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
                     const void *physical, const struct cancel *c, struct deviation *worst,

@@ -15,26 +15,28 @@ struct oracle {
     /* Per tensor of the base graph: for outputs, the results of reference_eval and reference_error;
      * NULL for all others. */
     double **data, **error;
-    double *rms;  /* per output: root mean square of the elements that float32 can hold */
+    double *rms;  /* per output: root mean square of the elements that the type can hold */
     int64_t bytes;
     int users;  /* number of references; the list of kept oracles holds one */
-    /* Made under the lock when an output is beyond its bound: the result of float32, and how far
-     * two changes of the inputs by 2^-24 move the reference.  NULL = not made yet. */
+    /* Made under the lock when an output is beyond its bound. single: the result in the type of the
+     * tensors; moved: how far two changes of the inputs by a roundoff move the reference. NULL =
+     * not made yet. */
     pthread_mutex_t lock;
     double **single, **moved;
     struct form_error *forms;            /* made under the lock, at the first request */
 };
 
-/* The error bounds of programs with these algorithms (program_print_algorithms), per tensor of the
- * base graph; NULL for all but outputs. */
+/* The error bounds of all programs that chose `algorithms` (program_print_algorithms), per tensor
+ * of the base graph; NULL for all but outputs. */
 struct form_error { struct form_error *next; char *algorithms; double **error; };
 
 /* Returns in *out the error bounds for p, which depend on the arithmetic of its algorithms. */
 bool oracle_error(const struct oracle *o, const struct program *p, const struct cancel *c,
                   double *const **out, struct err *e);
 
-/* Evaluates the outputs on the data of the oracle: exactly, as float32 computes them, or on inputs
- * changed by a roundoff.  *error (may be NULL) gets the errors; only ORACLE_EXACT has them. */
+/* Evaluates the outputs on the data of the oracle: in float64, in the type of the tensors, or in
+ * float64 on inputs changed by a roundoff. *error (may be NULL) gets the error bounds; only
+ * ORACLE_EXACT has them. The caller frees *out and *error with oracle_free_tensors. */
 enum oracle_how { ORACLE_EXACT, ORACLE_SINGLE, ORACLE_MOVED, ORACLE_MOVED_AGAIN };
 bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_how how,
                      const struct cancel *c, double ***out, double ***error, struct err *e);

@@ -20,12 +20,11 @@ enum { READ_AT_ONCE = 512 };               /* elements that are converted to dou
 struct judged {
     const struct tensor *tensor;
     const char *stored;                   /* elements as the kernel left them */
-    /* `single` and below: the second opinions; NULL = not computed yet */
-    const double *ref, *error;
-    const double *single, *moved;
+    const double *ref, *error;            /* reference, and the error that its type explains */
+    const double *single, *moved;         /* second opinions; NULL = not computed yet */
     int64_t n;
     double rms, tolerance;
-    double single_of_bound;               /* worst deviation of `single` */
+    double single_of_bound;               /* worst deviation of `single`, over the bound */
 };
 
 enum opinion { GOOD, ILL, WRONG };

@@ -6,8 +6,8 @@
 #include "kernels/gen/gen.h"
 #include "profile/measure/mca_models.h"
 
-/* Per loop of *lines: the number of executed instructions in its own body, without loops inside;
- * the last entry is for instructions outside of all loops. all: all executed instructions. The
+/* insns: per loop of *lines, the number of instructions in its own body, without loops inside; the
+ * last entry is for instructions outside of all loops. all: number of executed instructions. The
  * caller frees insns. */
 struct hot_loops { double *insns, all; };
 struct hot_loops hot_loops_find(const char *assembly, const struct code_lines *lines);
@@ -18,7 +18,7 @@ int hot_loops_hottest(const struct hot_loops *h, const struct code_lines *lines)
 
 #define MOST_PORTS 32
 /* The cost of one iteration of the loop. least: its cycles if only the ports limited it; cycles,
- * ipc: as simulated; then the cycles of each port. reason: why the cost is unknown, or "". */
+ * ipc: as simulated; port: the cycles of each port. reason: why the cost is unknown, or "". */
 struct port_pressure {
     char reason[160];
     int loop;                             /* index of the loop in the lines; -1: none */
@@ -28,12 +28,12 @@ struct port_pressure {
     double cycles, least, ipc;
     int n; struct { char name[24]; double cycles; } port[MOST_PORTS];
 };
-/* assembly: as program_text_asm_lines makes it.  models: to ask; NULL: those of this CPU.  Always
- * fills *out. */
+/* Finds the hottest loop and asks llvm-mca about it. assembly: a text of program_text_asm_lines.
+ * models: the models to ask; NULL: those of this CPU. Always fills *out. */
 void port_pressure_read(const char *assembly, const struct code_lines *lines,
                         const struct mca_models *models, const struct cancel *c,
                         struct port_pressure *out);
-/* Appends "by llvm-mca for znver3: 7.67 cycles an iteration at least, 32.7 predicted, IPC 0.89;
- * Zn3FP01 7.66, ...", the busiest ports first; or the reason. */
+/* Appends "by llvm-mca's model of znver3: 7.7 cycles an iteration at least, 32.7 predicted, IPC
+ * 0.89; Zn3FP01 7.7, ...", the busiest ports first; or the reason. */
 void port_pressure_print(struct str *out, const struct port_pressure *p);
 #endif

@@ -16,7 +16,7 @@
 struct prediction_run {
     struct cachesim *cache;
     struct simsample *sample;
-    struct lru *lru;                      /* NULL: conflict misses are not wanted */
+    struct lru *lru;                      /* NULL: conflict misses are not counted */
     uint64_t first_line;
     int64_t conflicts;
 };

@@ -21,7 +21,8 @@ struct predict_opts {
  * large for counting them. */
 struct prediction { int64_t l1_misses, conflicts; double accesses, fraction, error; };
 
-/* ERR_TIMEOUT when the limit was reached; ERR_RANGE when the cache cannot be simulated. */
+/* Predicts the misses of p. ERR_TIMEOUT when the limit was reached; ERR_RANGE when the cache cannot
+ * be simulated. */
 bool predict_misses(const struct program *p, const struct predict_opts *o, const struct cancel *c,
                     struct prediction *out, struct err *e);
 /* Returns the cache to simulate: *c, or this host's if *c has no levels; always only its L1. */

@@ -35,7 +35,8 @@ bool program_text_code(const struct program *p, const struct target *t, struct s
     return module_c(m, &o, text, e);
 }
 
-/* Adds the ISA of the text, and the command line that compiles it with the same flags. */
+/* Adds to the header the instruction set, and the command line that compiles the text with the
+ * flags of a measurement. */
 static void add_compile_line(struct str *header, const struct target *t, int lanes, bool openmp)
 {
     struct str line = {0};
@@ -204,7 +205,8 @@ static void keep_source(struct arena *a, const struct str *text, struct code_lin
     lines->source = source;
 }
 
-/* Compiles the code of m, with the compiler's line table if its own lines are wanted. */
+/* Compiles the code of m. lines: NULL, or where to store the loops of the C lines; the object then
+ * has the compiler's line table. */
 static bool build_for_listing(struct arena *a, const struct module *m, const struct target *t,
                               const char *compiler, const struct cancel *c, struct build *b,
                               struct code_lines *lines, struct err *e)
@@ -224,8 +226,8 @@ static bool build_for_listing(struct arena *a, const struct module *m, const str
     return ok;
 }
 
-/* A scalar or vector of the C that is loaded on a line from which the compiler made no instruction:
- * `float inp0 = inp[0];` becomes part of the line that uses inp0. */
+/* A scalar or vector variable of the C that is loaded on line `at`, from which the compiler made no
+ * instruction: for example `float inp0 = inp[0];` becomes part of the line that uses inp0. */
 struct folded_load { char name[40]; int at; };
 typedef VEC(struct folded_load) folded_loads;
 
@@ -271,8 +273,9 @@ static bool touches_memory(const char *text)
     return text[n] == '[' && strncmp(text + n, "[rsp", 4) != 0 && strncmp(text + n, "[rbp", 4) != 0;
 }
 
-/* Replaces C lines by their loops and by their text. An instruction without a C line, or of a
- * helper function, gets the loop of the instruction before it. */
+/* Replaces the C line of each instruction by its loop and by its text. An instruction whose C line
+ * is in no loop, such as one of a helper function, gets the loop of the instruction before it. A
+ * line without a C line gets -1. */
 static void loops_of_c_lines(struct arena *a, const char *text, const struct c_lines *line,
                              struct code_lines *lines)
 {

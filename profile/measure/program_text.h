@@ -32,22 +32,22 @@ bool program_text_ptx(const struct program *p, struct str *out, struct err *e);
  * its lines in arena a.  ERR_ENV without NVRTC or without a disassembler (profile/build/sass.h). */
 bool program_text_sass(struct arena *a, const struct program *p, const struct cancel *c,
                        struct str *out, struct code_lines *lines, struct err *e);
-/* Generates the C and its assembly for t (NULL: the best target of this CPU), with the flags of a
- * measurement; a comment at the head of the C lists these flags.  Vector helpers in the C are
- * macros, so that other flags cause no warning. */
+/* Append the C of a program, or its assembly, for t (NULL: the best target of this CPU), with the
+ * flags of a measurement. A comment at the head of the C lists these flags. Vector helpers in the C
+ * are macros, so that other flags cause no warning. */
 bool program_text_c(const struct program *p, const struct target *t, struct str *out,
                     struct err *e);
 bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
                       const struct cancel *c, struct str *out, struct err *e);
-/* The same, and stores in arena a the loop of each instruction, found by the compiler's line
- * table. */
+/* Like program_text_asm. Also stores in *lines, in arena a, the loop of each instruction, found by
+ * the compiler's line table and the control flow (asm_loops.h). */
 bool program_text_asm_lines(struct arena *a, const struct program *p, const struct target *t,
                             const char *compiler, const struct cancel *c, struct str *out,
                             struct code_lines *lines, struct err *e);
 
-/* The code that the screen shows, with the loops that its lines belong to, in arena a.  Source is
- * C, or CUDA C for a GPU; machine is assembly, or PTX for a GPU, which has no loops.  A program is
- * for a GPU if t is one or if its loops are bound to one. */
+/* The code that the screen shows; *lines gets the loops that its lines belong to, in arena a.
+ * Source is C, or CUDA C for a GPU. Machine code is assembly, or PTX for a GPU, which has no loops.
+ * A program is for a GPU if t is a GPU or if its loops are bound to one. */
 bool program_text_is_gpu(const struct program *p, const struct target *t);
 bool program_text_source(struct arena *a, const struct program *p, const struct target *t,
                          struct str *out, struct code_lines *lines, struct err *e);

@@ -47,8 +47,8 @@ bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
     return true;
 }
 
-/* Reads a number (units: an optional K, M, G may follow) and returns the text after it; NULL: no
- * number, or too large. */
+/* Reads a number and returns the text after it; NULL: there is no number, or it is too large.
+ * units: whether a K, M or G may follow. */
 static const char *take_number(const char *p, bool units, int64_t *out)
 {
     static const char letters[] = "kmg";
@@ -403,7 +403,8 @@ bool cache_config_same(const struct cache_config *a, const struct cache_config *
     return same;
 }
 
-/* Leaves the first n levels. Returns whether the others had no influence on them. */
+/* Removes all levels except the first n. Returns whether the removed ones had no influence on
+ * them. */
 static bool cut_levels(struct cache_config *c, int n)
 {
     bool idle = true;

@@ -70,10 +70,10 @@ bool cache_config_parse(const char *text, struct cache_config *out, struct err *
 /* Prints the canonical text; parsing it gives *c again. */
 void cache_config_print(struct str *out, const struct cache_config *c);
 bool cache_config_same(const struct cache_config *a, const struct cache_config *b);
-/* Whether both surely have the same L1 misses: their common first levels are the same (a sampled
- * simulation has L1 only), and no further level of the other changes those above it. */
+/* Whether a and b surely have the same L1 misses: the levels that both have are the same, and no
+ * further level of either changes the levels above it. A sampled simulation has L1 only. */
 bool cache_config_same_l1(const struct cache_config *a, const struct cache_config *b);
-/* Returns *c.  If it has no levels, it gets the known levels (size not 0) of the host. */
+/* Returns *c.  If *c has no levels, the result has the known levels (size not 0) of the host. */
 struct cache_config cache_config_on(const struct cache_config *c, const struct cache_geometry *l1,
                                     const struct cache_geometry *l2,
                                     const struct cache_geometry *l3);

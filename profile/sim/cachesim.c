@@ -6,22 +6,23 @@
 
 #define MOST_SLOTS 4096u
 
-/* The state of the stride prefetcher for one site. */
+/* The state of the stride prefetcher for one site: the last address, the last step in bytes, and
+ * how often this step was repeated. */
 struct stride { uint64_t last; int64_t step; int seen; };
 
 struct cachesim {
     struct ts_sim hooks;  /* must be first: the instrumented kernel knows only this part */
-    uint64_t *front, mask;  /* front: per slot, the line used last; in hooks unless watched */
+    uint64_t *front, mask;  /* front: per slot, the line used last (or &aside) */
     struct level level[CACHE_LEVELS];
     int n_levels, n_sites, line_shift;
     struct cache_config config;
-    uint8_t *store;
+    uint8_t *store;                       /* per site: DIRTY if it writes, else 0 */
     struct site_count *count;
     struct stride *stride;
     touch_fn *told;
     place_fn *placed;
     void *told_ctx;
-    uint64_t aside;
+    uint64_t aside;  /* the only slot while watched; the kernel does not see it */
 };
 
 /* --- Below L1 --------------------------------------------------------------------------------- */
@@ -65,7 +66,8 @@ static void write_below(struct cachesim *s, int k, uint64_t line)
         insert(s, k, line, DIRTY);
 }
 
-/* Drops a line from the levels above and returns the flags of those copies. */
+/* Drops a line from the levels above. Returns DIRTY if one of the dropped copies was dirty, else
+ * 0. */
 static unsigned drop_above(struct cachesim *s, int k, uint64_t line)
 {
     unsigned flags = 0;
@@ -88,7 +90,7 @@ static void evict(struct cachesim *s, int k, uint32_t held)
     write_below(s, k + 1, line);
 }
 
-/* Fetches a line from level k; site < 0: for a prefetcher. */
+/* Fetches a line from level k. site: the site that needs it; < 0: a prefetcher. */
 static void fetch(struct cachesim *s, int k, uint64_t line, int site)
 {
     if (k == s->n_levels)
@@ -240,7 +242,8 @@ static void touch_alone(struct ts_sim *hooks, unsigned long long addr, unsigned 
 
 /* --- Start and end ---------------------------------------------------------------------------- */
 
-/* Returns the number of slots: the largest power of two that divides the number of sets. */
+/* Returns the number of slots: the largest power of two that divides the number of sets, at most
+ * MOST_SLOTS. */
 static uint64_t slots_of(uint64_t sets)
 {
     uint64_t slots = sets & -sets;
@@ -306,8 +309,8 @@ void cachesim_store_site(struct cachesim *s, int site)
         s->store[site] = DIRTY;
 }
 
-/* Turns the filter off: the instrumented kernel sees a slot that never holds a line, and last
- * lines are stored elsewhere. */
+/* Turns the filter off: the instrumented kernel sees a single slot that never holds a line. The
+ * lines used last are stored in `aside` instead. */
 void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx)
 {
     static unsigned long long never;

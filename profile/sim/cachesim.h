@@ -2,11 +2,12 @@
  * prefetchers at L1 (cache_config.h; DESIGN section 3).  The instrumented kernel feeds it with
  * accesses.
  *
- * The instrumented kernel filters accesses (gen.h, struct ts_sim): it does not report an access
- * to the line that was last used in its slot.  The filter is exact.  A slot is a union of sets,
- * so that this line is also the one last used in its set; it is in L1, and using it once more
- * changes no LRU order, no bit of a tree and no random state.  Whatever else changes a set (a
- * prefetched line, a line that an inclusive level drops) clears its slot.
+ * The instrumented kernel filters accesses (gen.h, struct ts_sim): it does not report an access to
+ * the line that was last used in its slot.  The filter is exact.  A slot stands for one or more
+ * whole sets, so the line last used in a slot is also the line last used in its set. That line is
+ * in L1, and using it once more changes no LRU order, no bit of a tree and no random state.
+ * Whatever else changes a set (a prefetched line, a line that an inclusive level drops) clears its
+ * slot.
  *
  * Order of events in a demand miss: the line is fetched from the level below and placed; then the
  * line that it replaced is written to the level below, if it was dirty.  A write to a level uses

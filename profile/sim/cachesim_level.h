@@ -1,13 +1,13 @@
 /* One level of the simulated cache: sets, ways and replacement.  Private to profile/sim.
  *
- * A way is 32 bits: ((line + 1) << 2) and two flags, so that eight ways are compared at once; 0
- * is an empty way.  With LRU a set is kept in order of use, the latest line first and empty ways
- * last: a used line moves to the front, and the victim is always in the last way.  With the other
- * policies lines stay in their ways.  Tree-PLRU keeps a bit per inner node, in heap order from 1,
- * that points to the half used less recently.
+ * A way is 32 bits: (line + 1) << 2 and two flags; 0 is an empty way.  Eight ways are compared at
+ * once.  With LRU a set is kept in order of use, the latest line first and empty ways last: a used
+ * line moves to the front, and the victim is always in the last way.  With the other policies lines
+ * stay in their ways.  Tree-PLRU keeps a bit per inner node, in heap order from 1, that points to
+ * the half used less recently.
  *
- * LRU with a power of two of sets of eight ways, the L1 of most machines, is inlined: without
- * loops and calls a miss costs half as much. */
+ * LRU with a power of two of sets of eight ways, the L1 of most machines, is inlined: without loops
+ * and calls a miss costs half as much. */
 #ifndef TS_PROFILE_CACHESIM_LEVEL_H
 #define TS_PROFILE_CACHESIM_LEVEL_H
 #include "profile/sim/sim_result.h"
@@ -23,7 +23,7 @@
 
 struct level {
     uint32_t *way;                        /* `stride` ways per set; those beyond `ways` stay 0 */
-    uint64_t *tree;
+    uint64_t *tree;                       /* per set: the bits of tree-PLRU; else NULL */
     uint64_t sets, mask;                  /* mask: sets - 1, valid when sets is a power of two */
     uint64_t random;
     int ways, stride, tree_depth;
@@ -36,10 +36,10 @@ struct level {
 void cachesim_level_open(struct level *v, const struct cache_level *c, uint64_t seed);
 void cachesim_level_close(struct level *v);
 void cachesim_level_flush(struct level *v);
-/* Removes the line. Returns what its way held, or 0 when it was absent. */
+/* Removes the line. Returns the previous value of its way, or 0 when the line was absent. */
 uint32_t cachesim_level_drop(struct level *v, uint64_t line);
 bool cachesim_level_has(const struct level *v, uint64_t line);
-/* level_use and level_place (below) for levels that are not inlined. */
+/* level_use and level_place (below), for levels that are not inlined. */
 uint32_t cachesim_level_use_other(struct level *v, uint64_t line, uint32_t flags);
 uint32_t cachesim_level_place_other(struct level *v, uint64_t line, uint32_t flags);
 
@@ -159,8 +159,8 @@ static inline uint32_t level_use(struct level *v, uint64_t line, uint32_t flags)
                                                                                       flags);
 }
 
-/* Places an absent line in a way and makes it the most recently used.  Returns the line that it
- * replaced, or 0. */
+/* Places an absent line in a way and makes it the most recently used.  Returns the previous value
+ * of the way; 0: it was empty. */
 static inline uint32_t level_place(struct level *v, uint64_t line, uint32_t flags)
 {
     return v->is_inline ? level_place_inline(v, line, flags) : cachesim_level_place_other(v, line,

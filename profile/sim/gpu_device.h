@@ -9,8 +9,8 @@
 #include "kernels/base/str.h"
 
 /* The fields are those of gpu.def.  line, sector: bytes of a line of both caches, and of the part
- * of it that is fetched; bank: bytes of a word of one of `banks` banks of shared memory.  The ways
- * of the caches are not published: l1_ways, l2_ways are ours. */
+ * of a line that is fetched; bank: bytes of a word of one of `banks` banks of shared memory.  The
+ * ways of the caches are not published: l1_ways and l2_ways are assumptions. */
 struct gpu_device {
     char name[64];                        /* the text form */
     int64_t sms, l1, shared, l2, fmas, tensor_fmas, mhz, l2_rate, dram;
@@ -18,8 +18,8 @@ struct gpu_device {
 };
 
 const struct gpu_device *gpu_device_default(void);
-/* ERR_NAME, ERR_SYNTAX or ERR_RANGE, with an example of what is right. */
+/* Parses the text form. ERR_NAME, ERR_SYNTAX or ERR_RANGE, with an example of what is right. */
 bool gpu_device_parse(const char *text, struct gpu_device *out, struct err *e);
-/* Finds the device by the name that a driver gives it.  False: it is not in the table. */
+/* Finds the device by the name that a driver gives it.  False: no row of the table fits. */
 bool gpu_device_find(const char *marketing, struct gpu_device *out);
 #endif

@@ -6,7 +6,7 @@
 #include "kernels/base/arena.h"
 #include "profile/sim/cachesim_level.h"
 
-#define MOST_SECTOR_BYTES ((uint64_t)1 << 36)     /* of the sector tables; most stay untouched */
+#define MOST_SECTOR_BYTES ((uint64_t)1 << 36)     /* most bytes of sector tables; few are touched */
 #define MOST_WARPS 64                     /* of a multiprocessor */
 #define MOST_BLOCKS 32
 #define LEAST_L1 (28 * 1024)
@@ -14,11 +14,11 @@
 
 /* --- One access of a warp --------------------------------------------------------------------- */
 
-/* A set of numbers; most: the largest one.  Threads mostly come in order, so that a new number is
- * larger than all before, and one that is there is the last. */
+/* A set of numbers; most: the largest one.  Threads mostly access ascending addresses. A new number
+ * is then larger than all before, and a repeated number is the last one. */
 struct distinct { int n; uint64_t most, *list; };
 
-/* Adds v; false: it is there. */
+/* Adds v. Returns false if the set has it already. */
 static bool add_once(struct distinct *s, uint64_t v)
 {
     for (int i = s->n; i > 0 && v <= s->most; i--)
@@ -47,7 +47,7 @@ void gpu_count_sectors(const struct gpu_device *d, uint32_t active, const unsign
     out->ideal = (int)(((int64_t)places.n * bytes + d->sector - 1) / d->sector);
 }
 
-/* Returns the most different words in one bank for the threads of a phase. */
+/* Returns the most different words that the threads of a phase need from one bank. */
 static int phase_degree(const struct gpu_device *d, uint32_t active, const unsigned long long *addr,
                         int bytes)
 {
@@ -86,21 +86,22 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
 
 /* --- Caches ----------------------------------------------------------------------------------- */
 
-/* A cache with sectors.  sector[line]: of a line that the level has, the sectors that are there,
- * and shifted by 4 those that are to be written back. */
+/* A cache with sectors.  sector[line], for a line that the level has: in bits 0 to 3 the sectors
+ * that are there, in bits 4 to 7 those that must be written back. */
 struct sectored { struct level level; uint8_t *sector; };
 
-/* The shape of the last access of a site.  An access by the same threads that lies as far from a
- * multiple of `period` has the same shape, which saves most of the counting.  offset: of each
- * thread, from that multiple on; line: from there. */
+/* The last access of a site, relative to a multiple of a period: of a line, or of all banks of
+ * shared memory.  An access by the same threads with the same offsets has the same counts, which
+ * saves most of the counting. offset: the address of each thread, from that multiple on; line: the
+ * lines, from that multiple on. */
 struct pattern {
-    uint32_t active;                      /* 0: there was none */
+    uint32_t active;                      /* 0: no access yet */
     unsigned bytes;
     unsigned long long offset[GPU_WARP];
     struct gpu_banks banks;               /* of shared memory */
     int sectors, ideal, n_lines;          /* of other memory */
     struct { uint64_t line; unsigned mask; } line[GPU_MOST_LINES];
-    int run;                              /* as in struct gpu_count; 0: one thread */
+    int run;  /* as in struct gpu_count; 0: no two neighbouring threads */
     int64_t stride;
 };
 
@@ -114,7 +115,7 @@ struct gpusim {
     uint64_t first_line;
     struct sectored *l1, l2;
     struct sectored *here;                /* the L1 of the current block */
-    uint64_t slot;                        /* the first warp of the current block, on the GPU */
+    uint64_t slot;                        /* number of the block's first warp in the whole GPU */
     double weight;
 };
 
@@ -210,8 +211,8 @@ static int bits(unsigned m)
     return __builtin_popcount(m);
 }
 
-/* Uses or places a line.  Returns its sectors; *left is what its place held and is to be written
- * back, with its line, or 0. */
+/* Uses a line, which it places if it is absent.  Returns the line's entry of c->sector.  *left: the
+ * sectors of the replaced line *victim that must be written back; 0: none. */
 static uint8_t *take_line(struct sectored *c, uint64_t line, uint64_t *victim, unsigned *left)
 {
     *left = 0;
@@ -226,7 +227,7 @@ static uint8_t *take_line(struct sectored *c, uint64_t line, uint64_t *victim, u
     return &c->sector[line];
 }
 
-/* Makes an access of L2 to some sectors of a line, and returns how many it has to fetch. */
+/* Accesses some sectors of a line in L2. Returns how many of them L2 has to fetch. */
 static int use_l2(struct gpusim *s, uint64_t line, unsigned mask, bool store)
 {
     uint64_t victim = 0;
@@ -308,7 +309,7 @@ static void find_lines(const struct gpu_device *d, struct pattern *p)
     }
 }
 
-/* Returns the shape of an access of a site, and the multiple of its period that it is at. */
+/* Returns the pattern of an access of a site. *from: the multiple to which it is relative. */
 static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_t active,
                                         const unsigned long long *addr, unsigned bytes,
                                         uint64_t *from)
@@ -336,7 +337,8 @@ static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_
     return p;
 }
 
-/* Stores where the words of a local array lie: those of the threads of a warp side by side. */
+/* Stores the address that each thread accesses in a local array: the words of the threads of a warp
+ * lie side by side. */
 static void spread(const struct gpusim *s, const struct gpu_site *site, int warp,
                    const unsigned long long *addr, unsigned bytes, unsigned long long *out)
 {

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* A ring of the held lines in order of use, around the head: the latest line follows it, the oldest
- * precedes it.  Entry `line` has next -1 while that line is not held. */
+/* A ring of the held lines in order of use, around the head: after the head comes the latest line,
+ * before it the oldest.  Entry `line` has next -1 while that line is not held. */
 struct link { int32_t next, before; };
 struct lru { struct link *at; int32_t head; int64_t held, room; };
 

@@ -1,6 +1,6 @@
-/* A fully associative cache with LRU replacement, in constant time per touch. Its misses are the
- * capacity misses of a cache of the same size; the other misses of that cache are conflict
- * misses. */
+/* A fully associative cache with LRU replacement, in constant time per touch.  A miss of a
+ * set-associative cache of the same size is a conflict miss if this cache hits; else it is a
+ * capacity or a compulsory miss. */
 #ifndef TS_PROFILE_LRU_H
 #define TS_PROFILE_LRU_H
 #include <stdbool.h>

@@ -6,8 +6,8 @@
 #include <string.h>
 
 struct reuse {
-    int64_t n_lines, last;                /* the line touched last */
-    uint32_t now, moments;                /* number of points in time: a multiple of 64 */
+    int64_t n_lines, last;                /* last: the line touched last; -1: none */
+    uint32_t now, moments;                /* now: the next point in time; moments: 64 * words */
     uint32_t *when;                       /* per line: 1 + the time of its last touch; 0: none */
     uint32_t *who;                        /* per point in time: the line touched */
     uint64_t *bits;  /* per point in time: whether it is the last touch of its line */

@@ -21,17 +21,19 @@ struct site_count { int64_t misses[CACHE_LEVELS]; };
 
 /* accesses: the misses of the level above (unknown for L1, since the instrumented kernel filters
  * hits). prefetches: lines that a prefetcher brought into this level; useful: those of L1 that the
- * kernel used later.  Prefetches are neither accesses nor misses. straddled: when one access
- * crosses into a second line and both are missing, the second L1 miss. */
+ * kernel used later.  Prefetches are neither accesses nor misses. straddled: L1 misses on the
+ * second line of an access that crosses into it, when the first line missed too. */
 struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, straddled; };
 
 /* The results in a measurement. */
 
-/* The cost of the accesses of a tensor or of a site. On a GPU an access is one of a warp, and
- * misses are sectors that loads did not find in L1. sectors: the 32-byte sectors that accesses of
- * global and local memory touched; ideal_sectors: the fewest sectors that their bytes fit into;
- * bank_conflicts: additional passes of shared memory accesses, because threads needed different
- * words of one bank. */
+/* The cost of the accesses of a tensor or of a site. l1_misses to l3_misses: lines that were absent
+ * from the level; on a GPU, sectors that loads did not find there.
+ *
+ * The other members are for a GPU, where an access is that of a warp. sectors: the 32-byte sectors
+ * that accesses of global and local memory touched; ideal_sectors: the fewest sectors that their
+ * bytes fit into; bank_conflicts: additional passes of shared memory accesses, because threads
+ * needed different words of one bank. */
 struct access_cost {
     int64_t l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
 };
@@ -44,22 +46,23 @@ struct tensor_count {
     struct access_cost cost;
 };
 
-/* accesses: demand accesses of the kernel that reached this level (a vector access is one);
- * misses: lines that were absent; writebacks: dirty lines that this level wrote below;
- * prefetches: lines that a prefetcher brought into it; useful: those of L1 that the kernel used
- * later. */
+/* accesses: demand accesses of the kernel that reached this level (a vector access is one); misses:
+ * lines that were absent; writebacks: dirty lines that this level wrote to the one below;
+ * prefetches: lines that a prefetcher brought into this level; useful: those of L1 that the kernel
+ * used later. */
 struct sim_level {
     int64_t accesses, misses, writebacks, prefetches, useful;
 };
 
 /* A place in the code that accesses memory. Sites are sorted by misses, most first. tensor is an
  * index into by_tensor. Sites beyond the limit are one last entry, "others", whose tensor is n.
- * into, operand: as in struct site, the same in every schedule; into "": of an older measurement.
+ * into, operand: as in struct site, the same in every schedule; into "": measured by an older
+ * version.
  *
  * The other members are for a GPU. memory: "global", "local" or "shared". degree: the worst bank
- * conflict of one access (2: 2-way). bytes: those of one thread's access. stride: bytes from thread
- * to thread, the same for `run` threads in a row, after which it jumps; run 0: the stride
- * varies. */
+ * conflict of one access (2: 2-way). bytes: bytes that one thread accesses. stride: bytes from
+ * thread to thread. It is the same for `run` threads in a row, after which the address jumps; run
+ * 0: the stride varies. */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
     int64_t accesses; struct access_cost cost;
@@ -71,9 +74,9 @@ struct sim_detail;
 struct sim_result {
     bool available; char reason[256];
     struct cache_config cache;             /* the simulated cache; with a sample, only its L1 */
-    int64_t loads, stores, l1_misses, writebacks;          /* l1_misses, writebacks: of L1 */
-    /* Second misses of L1: one access crossed into a second line, and both were missing. Cachegrind
-     * counts l1_misses - straddled. */
+    int64_t loads, stores, l1_misses, writebacks;          /* writebacks: of L1 */
+    /* L1 misses on the second line of an access, when the first line missed too. Cachegrind counts
+     * l1_misses - straddled. */
     int64_t straddled;
     int64_t streamed_bytes;                /* bytes of non-temporal stores (loop stream) */
     struct sim_level level[CACHE_LEVELS];
@@ -81,14 +84,14 @@ struct sim_result {
     int n_sites; struct sim_site site[MEASURE_MAX_SITES];
     double fraction;  /* share of the accesses that were simulated and counted */
     double error;                          /* relative standard error of l1_misses; 0: exact */
-    char how[SIM_HOW];  /* if the budget was exceeded: what was simulated, and why */
-    /* The simulated GPU (gpu_device.h), and the size of its sectors, in which all levels count; "",
-     * 0: a CPU. */
+    char how[SIM_HOW];  /* if more than the budget was simulated: what, and why; else "" */
+    /* The simulated GPU (gpu_device.h) and the bytes of its sectors; all levels count in sectors.
+     * "" and 0: a CPU. */
     char gpu[64]; int sector_bytes;
     int64_t sectors, ideal_sectors, bank_conflicts;        /* sums over all tensors */
-    int64_t shared_bytes;                  /* of a block, of the kernel with the most */
-    /* Nanoseconds at full rate that each part of the GPU needs: the FMA units with the tensor
-     * cores, the L1s with shared memory, L2, and DRAM. They are bounds of the time. */
+    int64_t shared_bytes;                  /* most shared memory of a block of any kernel */
+    /* Nanoseconds that each part of the GPU needs at its full rate: the FMA units with the tensor
+     * cores, the L1s with shared memory, L2, and DRAM. Each is a lower bound of the time. */
     double fma_ns, l1_ns, l2_ns, dram_ns;
     bool of_source;  /* the compiler may have reordered the loops (set autovectorize on): these are
                       * the counts of the nest, not of the code that ran */

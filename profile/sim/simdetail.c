@@ -12,9 +12,9 @@ struct simdetail {
     int shift;
     int64_t lines;                        /* lines of L1 */
     uint64_t sets, first_line, end_line;
-    double per_moment;                    /* iterations per part of the time line */
+    double per_moment;                    /* iterations per cell of the time line */
     double iteration;                     /* iterations of all loops so far */
-    int64_t of_loop[SIM_MAX_LOOPS];
+    int64_t of_loop[SIM_MAX_LOOPS];       /* iterations of each loop so far */
     int within;                           /* the current loop, or -1 */
 };
 

@@ -6,8 +6,8 @@
 #include "profile/sim/sim_result.h"
 
 struct simdetail;
-/* heat: per tensor, the address of the first byte of its heat map; the caller has set
- * d->tensor[].bytes.  Every line lies in [first, end). */
+/* heat: per tensor, the address of the first byte of its heat map.  Every line lies in [first,
+ * end). */
 struct detail_opts {
     const struct cache_level *l1;
     const int *tensor;                    /* per site: its index in sim_detail.tensor */
@@ -15,7 +15,8 @@ struct detail_opts {
     uint64_t first, end;
     double iterations;                    /* iterations of all marked loops together */
 };
-/* Clears the counts of *d (owned by the caller) and watches s from now on. */
+/* Clears the counts of *d and watches s from now on.  The caller owns *d and must have set
+ * d->tensor[].bytes. */
 struct simdetail *simdetail_open(struct cachesim *s, const struct detail_opts *o,
                                  struct sim_detail *d);
 /* Notes that an iteration of a marked loop begins; -1: that the loop has ended. */

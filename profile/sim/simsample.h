@@ -4,12 +4,12 @@
  * Each marked loop (gen.h) with many accesses is a population of iterations.  The first ones are
  * simulated and counted completely, because the cache warms up there.  The rest is divided into
  * periods of equal length.  At a random place in each period a few iterations warm the cache
- * without being counted, and as many are counted; all others are skipped.  The misses of the
- * counted iterations, times the iterations that each represents, estimate the rest.
+ * without being counted, and the same number after them is counted; all others are skipped.  The
+ * misses of the counted iterations, times the iterations that each represents, estimate the rest.
  *
- * error: the standard error of stratified sampling, from the spread between periods, plus half
- * the difference between the first and the second half of the counted iterations, which shows
- * whether warming was too short. */
+ * The error of the estimate has two parts: the standard error of stratified sampling, from the
+ * spread between periods, and half the difference between the first and the second half of the
+ * counted iterations, which shows whether warming was too short. */
 #ifndef TS_PROFILE_SIMSAMPLE_H
 #define TS_PROFILE_SIMSAMPLE_H
 #include "profile/sim/cachesim.h"
@@ -22,8 +22,9 @@ struct sample_loop { double iterations, accesses; };
 
 struct simsample;
 /* Plans the sampling. all: the accesses of the whole kernel; if they fit the budget, nothing is
- * skipped.  Each loop has at least eight samples, each long enough to warm l1_lines, even beyond
- * the budget.  A loop that is not much longer than its samples is simulated completely. */
+ * skipped.  Each sampled loop has at least eight samples, each long enough to warm l1_lines lines,
+ * even beyond the budget.  A loop that is not much longer than its samples is simulated
+ * completely. */
 struct simsample *simsample_open(int n_sites, int n_loops, const struct sample_loop *loop,
                                  double all, double budget, int64_t l1_lines, uint64_t seed);
 /* Whether iterations will be skipped.  Only L1 should be simulated then: a larger cache is not
@@ -36,11 +37,11 @@ const char *simsample_how(const struct simsample *p);
 /* Sets the simulator that provides the counts. It must be unused so far; the caller owns it. */
 void simsample_watch(struct simsample *p, const struct cachesim *s);
 /* *conflicts: a counter of conflict misses in L1, which the caller updates. After simsample_close,
- * simsample_estimated returns its estimate for the whole kernel. */
+ * simsample_estimated returns the estimate of this counter for the whole kernel. */
 void simsample_conflicts(struct simsample *p, const int64_t *conflicts);
 int64_t simsample_estimated(const struct simsample *p);
 void simsample_free(struct simsample *p);
-/* Returns whether to skip the iteration of a loop that begins now (-1: a loop has ended). */
+/* Returns whether to skip the iteration that begins now. loop: its loop; -1: a loop has ended. */
 bool simsample_skip(struct simsample *p, int loop);
 /* Returns the share of the accesses, 0..1, that has been simulated or skipped. */
 double simsample_done(const struct simsample *p);

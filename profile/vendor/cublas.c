@@ -24,8 +24,8 @@ struct cublas {
     const char *(*status)(cublasStatus_t);
 };
 
-/* A product as cuBLAS sees it, column by column: our rows are its columns, so it multiplies B by A.
- * stride: distance between consecutive matrices of the batch. */
+/* A product A * B in row-major order.  cuBLAS takes matrices column by column, so our rows are its
+ * columns, and it multiplies B by A. stride: distance between consecutive matrices of the batch. */
 struct gemm_call {
     struct cublas f;
     cublasHandle_t handle;

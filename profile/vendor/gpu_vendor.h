@@ -29,7 +29,7 @@ struct vendor_handle {
     struct vendor_problem p;
     const struct gpu_library *library;
     struct cuda_driver driver;
-    void *host[VENDOR_MAX_TENSORS];
+    void *host[VENDOR_MAX_TENSORS];       /* the caller's buffers, and their copies on the device */
     CUdeviceptr data[VENDOR_MAX_TENSORS];
     void *own;
     char implementation[128], layout[64];

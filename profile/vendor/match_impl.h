@@ -8,11 +8,12 @@
 struct match {
     const struct graph *g;
     struct vendor_problem *p;
-    unsigned used;                        /* bit i: node i is part of the problem */
+    unsigned used;                        /* bit i: node i is part of the head */
     struct err *why;                      /* reason of the last refusal */
 };
 
-/* The loads of the body of a node, from left to right. */
+/* The loads of the body of a node, from left to right.  n counts all of them; only the first
+ * MATCH_MAX_LOADS are in `at`. */
 #define MATCH_MAX_LOADS 16
 struct loads { int n; const struct val *at[MATCH_MAX_LOADS]; };
 struct loads match_loads(const struct node *n);
@@ -20,8 +21,8 @@ struct loads match_loads(const struct node *n);
 /* Adds tensor t of the graph, row-major and in its own shape.  NULL when the graph computes it,
  * or there are too many tensors. */
 struct vendor_tensor *match_tensor(struct match *m, enum vendor_role role, int t);
-/* Like match_tensor, for an operand of a function of tensors with the shape of `n`: a dimension
- * that is broadcast has extent 1. */
+/* Like match_tensor, for an operand of the element-wise node n. The tensor gets the rank of n, with
+ * extent 1 in the dimensions in which it is broadcast. */
 struct vendor_tensor *match_operand(struct match *m, enum vendor_role role, const struct node *n,
                                     const struct val *load);
 /* Sets shape and row-major strides. */

@@ -57,12 +57,14 @@ enum vendor_role {
 #define VENDOR_MAX_POSTS 8
 #define VENDOR_MAX_AXES 3
 
-/* An input, constant or output of the graph.  Its buffer holds `elems` elements, the tensor of the
- * graph in row-major order; element i of the problem's shape is buffer[offset + sum stride*i].
+/* An input, constant or output of the graph.  Its buffer holds the tensor of the graph, `elems`
+ * elements in row-major order.  Element i (a vector) of the problem's shape is buffer[offset + sum
+ * stride*i].
  *
- * Shapes: data and out N C X...; weights [G] O I K... (G only when groups > 1), O and I of one
- * group, for transposed convolutions too; bias and norm vectors C; matrices B... M K, B... K N,
- * B... M N; operands of functions have the rank of the data, with 1 in dims that are broadcast. */
+ * Shapes: data and out N C X...; weights [G] O I K... (G only when groups > 1), where O and I are
+ * those of one group, for transposed convolutions too; bias and norm vectors C; matrices B... M K,
+ * B... K N, B... M N.  Operands of functions have the rank of the data, with extent 1 where they
+ * are broadcast. */
 struct vendor_tensor {
     int32_t role, tensor;                 /* tensor: index in the graph */
     int64_t elems;                        /* number of elements in the buffer */
@@ -84,10 +86,10 @@ struct vendor_problem {
     int32_t n_axes, groups;
     int64_t kernel[VENDOR_MAX_AXES], step[VENDOR_MAX_AXES], dilation[VENDOR_MAX_AXES];
     int64_t before[VENDOR_MAX_AXES], after[VENDOR_MAX_AXES];    /* padding; after may be < 0 */
-    int32_t axis, n_posts;                /* axis of softmax and concatenation */
+    int32_t axis, n_posts;                /* axis: of softmax and concatenation */
     double alpha, beta;                   /* parameters of functions; alpha: epsilon of norms */
     struct vendor_post post[VENDOR_MAX_POSTS];
-    int32_t n_tensors, type;              /* type: row of all elements (enum type_row) */
+    int32_t n_tensors, type;              /* type: of all elements (enum type_row) */
     struct vendor_tensor tensor[VENDOR_MAX_TENSORS];
     char text[128];                       /* "convolution 3x3, bias, relu" */
 };
@@ -100,11 +102,11 @@ bool vendor_on_gpu(enum vendor_library library);
 /* Whether this library has the operator of the problem; if not, *why has the reason. */
 bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why);
 /* Returns the bytes of address space that a library may need for the problem, including its code.
- * The child's limit is raised by this much. */
+ * The memory limit of the child is raised by this much. */
 int64_t vendor_bytes(const struct vendor_problem *p, int threads);
 
 /* Parses "onednn,openblas", "all" or "none" to bits 1 << enum vendor_library.  ERR_NAME with the
- * nearest name.  "all" is VENDOR_ALL: every library that runs where the kernel runs. */
+ * nearest name.  "all" gives VENDOR_ALL: every library that runs where the kernel runs. */
 #define VENDOR_ALL ((1u << VENDOR_COUNT) - 1)
 bool vendor_parse(const char *text, unsigned *bits, struct err *e);
 

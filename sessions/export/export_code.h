@@ -5,7 +5,7 @@
 
 /* Adds the head of a file: feature macros, and a pragma that silences a spurious warning. */
 void export_language(struct str *out);
-/* Adds gcc's -f flags as a pragma. Without the first flag a plain `gcc -O2` spills accumulators. */
+/* Adds gcc's -f flags as a pragma. Without the first of them, `gcc -O2` spills accumulators. */
 void export_optimize(struct str *out, const struct target *target);
 /* Adds text of gen_c without ts_entry, which only tilescope calls.  Helpers become macros where
  * that is possible (gen_macro).  OpenMP pragmas are put under #ifdef, because without OpenMP they

@@ -37,7 +37,7 @@ static bool is_taken(const char *path)
 }
 
 /* Appends the name of the program that a C file becomes: without its .c, or with .out behind it.
- * The name of a file that is no program gets another .out. */
+ * Adds more .out while a file with the name exists that is no program. */
 static void add_binary(struct str *out, const char *file)
 {
     str_printf(out, "%s%s", strchr(file, '/') ? "" : "./", file);

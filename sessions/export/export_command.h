@@ -12,7 +12,7 @@ struct export_command {
     int threads;
     bool beside;
 };
-/* Appends the command.  When no compiler is found here and none was named, it has gcc and its
+/* Appends the command.  When no compiler is found here and none was named, writes gcc and its
  * flags, since the file may be compiled elsewhere. */
 bool export_put_command(struct str *out, const struct export_command *how, struct err *e);
 /* Appends a word of a shell command, quoted only when it must be. */

@@ -17,7 +17,7 @@
 
 /* name: as made by network_export_name; session: knows the model's names of inputs and outputs
  * (NULL: uses the names of the tensors); target: not NULL; file_bytes: most bytes of kernels in one
- * file, which may exceed it by one kernel (0: 1 MiB, which compiles in seconds). */
+ * file (0: 1 MiB, which compiles in seconds); a longer kernel gets a file of its own. */
 struct network_export_opts {
     const char *name;
     const struct session *session;

@@ -1,4 +1,4 @@
-/* Reads arrays of other programs: inputs of a network, and the outputs that its author expects.
+/* Reads arrays that other programs wrote: inputs of a network, or the outputs expected of it.
  *
  *     FILE.npz    numpy.savez: any number of named arrays, row-major
  *     FILE.npy    numpy.save: one array without a name
@@ -19,7 +19,7 @@ struct named_array {
 };
 struct arrays { int n; const struct named_array *array; };
 
-/* Reads arrays into arena a.  stem: "input" or "output", with which file names of a folder begin.
+/* Reads arrays into arena a.  stem: how the file names in a folder begin, "input" or "output".
  * Fails when the file cannot be read, or has a type or an order that is not supported. */
 bool arrays_read(struct arena *a, const char *path, const char *stem, struct arrays *out,
                  struct err *e);

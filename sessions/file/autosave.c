@@ -1,16 +1,16 @@
 /* Autosave, crash recovery and the list of recent files, all kept in the state folder.
  *
- * An autosave is an ordinary session file after a head of comment lines, which name its owner:
+ * An autosave is a session file that begins with comment lines, its head:
  *     # autosave of process 4711 912345
  *     # original: /home/me/conv.yaml
  *     # title: ...
- *     # file: 0123456789abcdef          (hash of the original when it was read; may be missing)
- *     # network: KEY KERNEL             (of a session without a file, and of a network's kernel)
- *     # model: /home/me/net.onnx        (of a network without a file, and of its kernels)
- *     # measurements only               (if steps and texts are those of the file)
- * KEY names the operator or network; KERNEL is a hash of the kernel's operator, or 0. The first
- * line has the id and the start time of the process, because a later process may get the same
- * id. */
+ *     # file: 0123456789abcdef          (hash of the original's content when last read or saved)
+ *     # network: KEY KERNEL             (only for a session without a file, or for a kernel)
+ *     # model: /home/me/net.onnx        (only for a network without a file, and for its kernels)
+ *     # measurements only               (only if steps and texts are those of the file)
+ * KEY and KERNEL are hashes. KEY identifies the operator or network; KERNEL identifies the kernel
+ * of a network, or is 0. The first line has the id and the start time of the process, because a
+ * later process may get the same id. */
 #include "sessions/file/session_impl.h"
 
 #include <ctype.h>
@@ -67,8 +67,8 @@ static void add_name(struct str *out, const struct session *s)
     }
 }
 
-/* NAME-HASH.yaml.  The hash covers the process and the session, so two sessions that edit one file
- * have different autosaves. */
+/* Appends the path FOLDER/NAME-HASH.yaml.  The hash covers the process and the session, so two
+ * sessions that edit one file have different autosaves. */
 static bool autosave_path(const struct session *s, struct str *out, struct err *e)
 {
     struct { long pid; unsigned long long started; uintptr_t session; } key = {
@@ -121,8 +121,8 @@ static uint64_t file_key(const char *path)
     return key;
 }
 
-/* Returns the hash that identifies a network or operator: of its file, of the model that it was
- * opened from, else of its text. */
+/* Returns the hash that identifies a network or operator.  It is the hash of the path of its file,
+ * else of the model that it was opened from, else of its text. */
 static uint64_t network_key(const struct session *network)
 {
     return network->path[0]  ? file_key(network->path)
@@ -136,8 +136,8 @@ void session_make_kernel(struct session *s, const struct session *network)
     memcpy(s->model, network->model, sizeof s->model);
 }
 
-/* Sets the two numbers of the line `network`. Both are 0 for a session with a file, because the
- * file identifies it. */
+/* Sets the two numbers of the line `network`. Both are 0 for a session that has a file and is no
+ * kernel of a network, because the file identifies it. */
 static void network_of(const struct session *s, uint64_t *network, uint64_t *kernel)
 {
     *network = s->kernel_of ? s->kernel_of : s->path[0] ? 0 : network_key(s);
@@ -146,7 +146,7 @@ static void network_of(const struct session *s, uint64_t *network, uint64_t *ker
 
 /* --- Recovery --------------------------------------------------------------------------------- */
 
-/* Returns the text after key in the next line, read into *line; NULL when it has another key. */
+/* Reads the next line into *line. Returns the text after key; NULL if the line has another key. */
 static const char *head_line(FILE *f, const char *key, char **line, size_t *room)
 {
     ssize_t n = getline(line, room, f);
@@ -255,7 +255,8 @@ int session_autosaves(struct autosave *out, int max)
     return n;
 }
 
-/* What identifies the file, network or kernel whose autosave is wanted. */
+/* Identifies the file, network or kernel whose autosave is wanted.  any_kernel: the autosaves of
+ * all kernels of the network are wanted. */
 struct autosaved { const char *path; uint64_t network, kernel; bool any_kernel; };
 
 static bool is_of(const struct autosave *a, const struct autosaved *w)
@@ -265,14 +266,15 @@ static bool is_of(const struct autosave *a, const struct autosaved *w)
     return a->network == w->network && (w->any_kernel ? a->kernel != 0 : a->kernel == w->kernel);
 }
 
-/* Finds at most `most` autosaves with changes, newest first, of each kernel the newest. */
+/* Finds at most `most` autosaves with changed steps or texts, newest first, and only the newest of
+ * each kernel.  Returns their number. */
 static int find_newest(const struct autosaved *w, struct autosave *out, int most)
 {
     autosave_list found = {0};
     struct str dir = {0};
     struct err ignored;
     int n = 0;
-    if (dir_state(&dir, &ignored)) {             /* looks for the folder, but does not make it */
+    if (dir_state(&dir, &ignored)) {             /* does not make the folder */
         str_add(&dir, "/autosave");
         find_all(str_text(&dir), &found);
     }
@@ -310,8 +312,8 @@ bool session_autosave_together(const struct autosave *kernel, const struct autos
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
-/* Whether a session is one operator without steps: opening it again must not ask about its
- * numbers. */
+/* Whether a session is one operator without steps. When this operator is opened again, no question
+ * must offer the measurements of the autosave. */
 static bool is_bare(const struct session *s)
 {
     const struct graph *g = history_current(s->history)->program->base;

@@ -1,5 +1,5 @@
-/* A table of fields lists the members of a struct with the key of each, which YAML (yaml_fields.h)
- * and JSON (json.h) share. */
+/* A table of fields lists the members of a struct, each with its key.  YAML (yaml_fields.h) and
+ * JSON (json.h) use the same tables. */
 #ifndef TS_SESSIONS_FIELD_H
 #define TS_SESSIONS_FIELD_H
 #include <stdbool.h>
@@ -11,7 +11,8 @@ enum field_type {
     FIELD_BOOL, FIELD_INT, FIELD_INT64, FIELD_UINT64, FIELD_DOUBLE, FIELD_CHARS, FIELD_TEXT,
 };
 /* The meaning of 0 or "".  KEPT: an ordinary value.  LEFT_OUT: a value that YAML does not write.
- * UNKNOWN: the value is unknown; YAML omits it, JSON writes null.  YAML never writes "". */
+ * UNKNOWN: the value is unknown; YAML omits it, JSON writes null.  YAML never writes an empty
+ * FIELD_CHARS. */
 enum field_zero { ZERO_KEPT, ZERO_LEFT_OUT, ZERO_UNKNOWN };
 struct field {
     const char *key;
@@ -23,7 +24,7 @@ struct fields { int n; const struct field *at; };
 
 /* Returns whether the member at address `at` is 0 or "". */
 bool field_is_zero(const struct field *f, const void *at);
-/* Copies the members from one struct to another. */
+/* Copies the members in f from one struct to another. */
 void fields_copy(struct fields f, void *to, const void *from);
 /* Returns the rows from key `from` to key `to`, both included; to NULL means the last row. */
 struct fields fields_part(struct fields f, const char *from, const char *to);
@@ -34,7 +35,7 @@ struct fields fields_part(struct fields f, const char *from, const char *to);
              const char *: FIELD_TEXT), \
     zero, offsetof(struct s, member), sizeof(((struct s *)0)->member) }
 #define FIELD(s, member, zero) FIELD_AS(#member, s, member, zero)
-/* Initializer of a struct fields at file scope, from its rows. */
+/* Initializes a struct fields at file scope from its rows. */
 #define FIELDS(...) { \
     .n = (int)(sizeof((const struct field[]){ __VA_ARGS__ }) / sizeof(struct field)), \
     .at = (const struct field[]){ __VA_ARGS__ } }

@@ -28,7 +28,8 @@ json_t *json_texts(const char *const *text, int n);
 json_t *json_ints(const int64_t *x, int n);
 void json_text_put(struct str *out, const char *text);   /* appends text in quotes */
 
-/* Sets members: json_put(o, "key", value, "key", value...).  Takes the values and returns o. */
+/* Sets members: json_put(o, "key", value, "key", value...).  o then owns the
+ * values.  Returns o. */
 #define json_put(o, ...) json_put_pairs(o, __VA_ARGS__, (const char *)NULL)
 #define json_make(...) json_put(json_object(), __VA_ARGS__)
 json_t *json_put_pairs(json_t *o, ...) __attribute__((sentinel));

@@ -10,13 +10,13 @@
 
 #define KERNELS_MODULE "module"
 
-/* Reads the steps that were chosen for a kernel; false, with no steps, when none were chosen.
- * *line is allocated in a. */
+/* Reads the steps that were chosen for a kernel into arena a.  Returns false, with no steps, if the
+ * kernel has no entry. */
 bool kernels_find(const char *kernels, struct arena *a, const char *spec, int *n,
                   const char *const **line);
 /* Sets the steps of a kernel. n < 0: removes its entry. */
 void kernels_put(struct str *kernels, const char *spec, int n, const char *const *line);
-/* Moves *at to the next kernel, and stores its text and steps in a.  Returns false at the end. */
+/* Reads the entry at *at into a, and moves *at to the next entry.  Returns false at the end. */
 bool kernels_next(const char **at, struct arena *a, const char **spec, int *n,
                   const char *const **line);
 /* Whether both lists have the same lines. */

@@ -64,7 +64,7 @@ void machine_file_print(struct str *out, const struct machine_model *m)
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
-/* Reads the members of the file. After an error (bad), later reads do nothing. */
+/* Reads the members of the file.  bad: *e holds the first error, and later errors are ignored. */
 struct machine_reader { struct err *e; bool bad; };
 
 static void refuse(struct machine_reader *r, const char *key, const char *want)
@@ -74,7 +74,7 @@ static void refuse(struct machine_reader *r, const char *key, const char *want)
     r->bad = true;
 }
 
-/* Returns a number in [lo, hi], even after an error: callers convert it to an integer type. */
+/* Returns a number in [lo, hi] even after an error, because callers convert it to an integer. */
 static double read_number(struct machine_reader *r, const json_t *o, const char *key, double lo,
                           double hi)
 {
@@ -254,8 +254,8 @@ static bool may_store(struct err *e)
     return ok;
 }
 
-/* Saves the measured model, merged with that in the file; another process may have written it
- * meanwhile. */
+/* Saves the measured model, merged with the model in the file.  Tries again when another process
+ * has changed the file meanwhile. */
 static bool store(const struct machine *m, const struct machine_model *measured,
                   struct machine_fresh *out, struct err *e)
 {

@@ -5,37 +5,38 @@
 #include <jansson.h>
 #include "profile/machine/machine_model.h"
 
-/* Returns false when no usable model of this machine is stored; *why holds the reason as a clause
- * ("nobody has measured ...") and the fix. */
+/* Returns false when no usable model of this machine is stored; *why then says "no machine model: "
+ * with the reason, and the fix. */
 bool machine_file_load(const struct machine *m, struct machine_model *out, struct err *why);
 
+/* Measures the model once. */
+typedef bool machine_measure_fn(void *ctx, struct machine_model *out, struct err *e);
 /* The result of machine_file_measure, which measures again while machine_model_doubts finds a
  * reason to doubt the result.
  *
- * A new model is merged with the stored model of the same machine: a roof is the best of many
- * samples and other work only slows samples down, so the higher of two roofs is nearer to the
+ * A new model is merged with the stored model of the same machine.  A roof is the best of many
+ * samples, and other work only slows samples down.  So the higher of two roofs is nearer to the
  * truth, whichever of the two models is doubtful.  A virtual machine that moved to another CPU has
  * another fingerprint, and its models are not merged.  If the same CPU is slower than before (its
  * clock was limited), the roofs stay too high; `less` names them, so that the user can delete the
  * file. */
-typedef bool machine_measure_fn(void *ctx, struct machine_model *out, struct err *e);
 struct machine_fresh {
     struct machine_model model;           /* the best rates of all tries and of `before` */
-    int tries;                            /* number of measurements; 0: measuring failed */
-    char doubts[512];                     /* why model is doubtful; "": it is not */
-    char less[256];  /* rates that stay as they were, since all tries found far lower ones; "" */
+    int tries;                            /* number of measurements; 0 if measuring failed */
+    char doubts[512];                     /* why `model` is doubtful; "": no doubt */
+    char less[256];  /* rates of `before` that were kept though all tries were far lower; "" */
     struct machine_model before;          /* the model stored before, if any */
 };
 #define MACHINE_TRIES 3
-/* Measures the model at most `tries` times.  False when measuring (out->tries is 0) or storing
- * fails. */
+/* Measures the model at most `tries` times and saves it.  On false, out->tries > 0 means that only
+ * the saving failed. */
 bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
                           int tries, struct machine_fresh *out, struct err *e);
 /* Appends the path of the file. */
 bool machine_file_path(struct str *path, struct err *e);
 /* Saves m.  ERR_CHANGED: the file has changed since it was in state `seen` (file_seen). */
 bool machine_file_save(const struct machine_model *m, uint64_t seen, struct err *e);
-/* Print the text of the file and parse it; errors (ERR_SYNTAX, ERR_TYPE) name the key. */
+/* Append the text of the file, and parse it.  An ERR_SYNTAX names the line, an ERR_TYPE the key. */
 void machine_file_print(struct str *out, const struct machine_model *m);
 bool machine_file_parse(const char *text, struct machine_model *out, struct err *e);
 /* Returns m as JSON, a new reference, for the file and for `machine --json`. */

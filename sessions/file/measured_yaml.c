@@ -211,7 +211,7 @@ static bool read_cache(const struct ydoc *d, const struct ynode *map, struct cac
     return cache_config_check(out, e) || yaml_at(d, l1, e);
 }
 
-/* Checks that each site's tensor, the position in by_tensor, exists. */
+/* Checks that each site's tensor is an index into by_tensor, or their number for "others". */
 static bool check_sites(const struct ydoc *d, const struct ynode *list, struct sim_result *sim,
                         struct err *e)
 {
@@ -272,7 +272,7 @@ static bool read_at(const struct ydoc *d, const struct ynode *map, struct measur
     return true;
 }
 
-/* Reads one latency. Keys that older versions did not write keep their value "unknown". */
+/* Reads one latency. Older files lack `disturbed` and `others`, which then stay unknown (NAN). */
 static bool read_latency(const struct ydoc *d, const struct ynode *measured, const char *key,
                          struct latency *out, struct err *e)
 {
@@ -331,7 +331,7 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
         if (counts && !read_counts(d, counts, meter_name[i], &m->counts[i], e))
             return false;
     }
-    /* older files also have it with other outcomes */
+    /* in older files, other outcomes may have `verified: true` */
     m->verified = m->verified && m->outcome == OUTCOME_OK;
     return true;
 }

@@ -5,11 +5,11 @@
 #include "sessions/file/yaml_fields.h"
 
 /* The state that was measured: a branch after its step number `step`.  key is measured_key of that
- * state.  When it no longer matches, because somebody edited the steps, the entry is stale. */
+ * state.  If the key no longer matches, because somebody edited the steps, the entry is stale. */
 struct measured_at { const char *branch; int64_t step; char key[20]; };
 
-/* Hashes the operator and the steps up to a state, as text in hexadecimal.  It includes the hashes
- * of weights, but not the path of their file. */
+/* Writes the hash of an operator and the n steps up to a state, in hexadecimal.  The hash does not
+ * depend on the paths of weights files. */
 void measured_key(char out[20], const char *spec, const char *const *steps, int n);
 
 void measured_write(struct ywriter *w, const struct measured_at *at, const struct measurement *m);

@@ -1,5 +1,5 @@
-/* Identifies a process by its id and its start time, because the id is reused after the process
- * has ended. */
+/* Identifies a process by its id and its start time, because the id may be reused after the
+ * process has ended. */
 #ifndef TS_SESSIONS_PROCESS_H
 #define TS_SESSIONS_PROCESS_H
 #include <stdbool.h>

@@ -99,7 +99,7 @@ void session_cores_note(const struct session *s, struct str *out)
 
 /* --- Limits of a session file ----------------------------------------------------------------- */
 
-/* Counts the steps in the file: once each state of a branch except the operator without steps. */
+/* Counts the steps that a file of h has.  States shared by branches count once. */
 static int steps_in_file(const struct history *h)
 {
     int count = 0;
@@ -129,7 +129,8 @@ bool session_room(const struct session *s, int steps, bool branch, struct err *e
     return err_fix(e, "delete a branch that is not needed any more: delete NAME");
 }
 
-/* Returns the most steps that a line can add: a change of the past repeats all later steps. */
+/* Returns the largest number of steps that a line can add.  A layout step or a change of the past
+ * may repeat all later steps. */
 static int steps_of(const struct history *h, const char *line)
 {
     struct arena *a = arena_new();

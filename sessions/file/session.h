@@ -18,6 +18,8 @@
  *     names: {input_2: input}           # optional: names that tensors have in the model
  *     machine: AMD EPYC | avx512 | ...  # where it was measured
  *
+ * A network also has `kernels:` and `module:` (kernels_text.h).
+ *
  * A session with one branch may write `steps:` at the top level instead of branches.
  *
  * The loader refuses unknown or duplicate keys, wrong types, bad values, anchors, aliases, nesting
@@ -33,25 +35,25 @@
  * these limits, so session_run and saving also respect them. */
 enum { SESSION_MAX_STEPS = 2000, SESSION_MAX_BRANCHES = 256 };
 
-/* A tensor of the operator, and its name in the ONNX model. */
+/* A tensor of the operator; value: its name in the ONNX model. */
 struct session_port { char *tensor, *value; };
 
 struct session {
-    char path[512];                     /* "" = never saved */
+    char path[512];                     /* "" = the session has no file */
     char title[256];
     struct str note;
     struct history *history;
-    bool of_model;                      /* whether it was opened from an ONNX file */
-    char model[512];  /* that file, or of a kernel that of its network; "" = none, or unknown */
-    char machine[256];                  /* fingerprint of the stored measurements; "" = none */
+    bool of_model;                      /* opened from ONNX, or the file has kernels/module */
+    char model[512];  /* its ONNX file, or that of its network; "" = none or unknown */
+    char machine[256];                  /* fingerprint of where it was measured; "" = none */
     bool dirty;  /* whether steps or texts changed since the last load or save */
     bool numbers;  /* whether measurements were made since the last load or save */
     uint64_t saved_texts;  /* hash of title, note and kernels at the last session_settled */
     uint64_t on_disk;  /* hash of the file's content when it was loaded or saved; 0 = unknown */
     uint64_t kernel_of;  /* identifies the network that this session is a kernel of; 0: of none */
-    bool network;                       /* whether the file has `kernels:`, even if it lists none */
-    /* The largest relative error of an algorithm that experts may choose; < 0: experts may choose
-     * none. 0: not given, which means EXPERT_ACCURACY in networks and none for an operator. */
+    bool network;                       /* whether the file gets `kernels:`, even without entries */
+    /* The largest relative error of an algorithm (such as Winograd's) that experts may choose; < 0:
+     * no algorithm. 0: not given: EXPERT_ACCURACY in networks, no algorithm for an operator. */
     double accuracy;
     struct str kernels;                 /* schedules chosen for kernels (kernels_text.h) */
     VEC(struct session_port) ports;     /* inputs and outputs of the model */
@@ -59,17 +61,17 @@ struct session {
 
 bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
-/* Notes that nothing has changed: steps and texts are those of the file, or of a new session. */
+/* Notes that nothing is unsaved: steps and texts are those of the file, or of a new session. */
 void session_settled(struct session *s);
-/* Whether an undo led back to the steps and texts of the last session_settled, so that nothing but
- * an undone step and measurements would be lost. */
+/* Whether steps and texts are again those of the last session_settled, for example after an undo.
+ * Without saving, only undone steps and measurements are then lost. */
 bool session_is_settled(const struct session *s);
 void session_add_port(struct session *s, const char *tensor, const char *value);
 /* Returns the name that the model has for an input or output; the tensor's own name without a
  * model. */
 const char *session_port_name(const struct session *s, const char *tensor);
-/* Loads a session. path "-" reads standard input.  s->path stays "" unless path is a regular
- * file. */
+/* Loads a session. path "-" reads standard input.  The session's path is "" unless path is a
+ * regular file. */
 bool session_load(const char *path, struct session **out, struct err *e);
 bool session_parse(const char *name, const char *text, size_t n, struct session **out,
                    struct err *e);
@@ -88,7 +90,7 @@ bool session_save_over(struct session *s, const char *path, uint64_t seen, struc
 /* Returns s->on_disk when path, under whatever name, is the session's own file; else
  * FILE_ANYTHING. */
 uint64_t session_saw(const struct session *s, const char *path);
-/* Saves to the first free name like path ("dir/a-2.yaml"), and sets s->path to that name. */
+/* Saves beside path, under the first free name ("dir/a-2.yaml" for "dir/a.yaml"). Sets s->path. */
 bool session_save_beside(struct session *s, const char *path, struct err *e);
 /* Whether the session's measurements are of another machine. */
 bool session_is_elsewhere(const struct session *s);
@@ -102,9 +104,9 @@ void session_cores_note(const struct session *s, struct str *out);
 /* Appends the text of s for the file `path`: models are named relative to its folder
  * (model_path.h).  path NULL: relative to the current directory. */
 void session_yaml_in(const struct session *s, const char *path, struct str *out);
-/* Opens an ONNX file as a session.  dims: sizes of its open dims, "batch=1,sequence=128", or NULL.
- * When it has unsupported nodes, ERR_ENV names them and *nodes
- * lists all nodes (nodes may be NULL). */
+/* Opens an ONNX file as a session.  dims: sizes of its open dimensions, "batch=1,sequence=128", or
+ * NULL.  If the model has unsupported nodes, ERR_ENV names them and *nodes lists all nodes (nodes
+ * may be NULL). */
 bool session_from_onnx(const char *path, const char *dims, struct str *nodes,
                        struct session **out, struct err *e);
 /* Opens a SESSION argument of the command line: a YAML file, an ONNX model whose nodes are all
@@ -116,36 +118,38 @@ bool session_open(const char *arg, const char *dims, struct session **out, struc
  * for ever. */
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
-/* Lists the autosaves of dead processes, newest first, for recovery on the start screen.  Returns
- * their number, at most max. */
+/* An autosave. The hashes and `original` are those of its head (autosave.c). */
 struct autosave {
     char path[512], title[256], original[512], model[512];
     uint64_t on_disk, network, kernel;  /* kernel: not 0 if these are changes of a kernel */
-    bool numbers;                       /* only measurements were new: they are listed, not asked */
+    bool numbers;  /* only measurements are new: it is listed, but no question offers it */
     double age_s;
 };
+/* Lists the autosaves of dead processes, newest first, for recovery on the start screen.  Returns
+ * their number, at most max. */
 int session_autosaves(struct autosave *out, int max);
 /* Finds the newest autosave with changed steps or texts that an earlier run left of this session,
- * because it was killed or quit at once. A session
- * without a file is identified by its operator or graph, a kernel by its operator and its network,
- * any other session by its file.  Returns false when there is none. */
+ * because it was killed or quit at once. A session without a file is identified by its operator or
+ * graph, a kernel by its operator and its network, any other session by its file.  Returns false
+ * when there is no such autosave. */
 bool session_autosave_of(const struct session *s, struct autosave *out);
-/* Like session_autosave_of, for the kernels of a network: of each the newest one, at most `most`.
- * Returns their number. */
+/* Like session_autosave_of, for the kernels of a network: finds the newest autosave of each kernel,
+ * at most `most` in all.  Returns their number. */
 int session_autosave_kernels(const struct session *network, struct autosave *out, int most);
-/* Whether an autosave is of the network that has this kernel, or of another kernel of it. */
+/* Whether `other` is an autosave of the kernel's network, or of another kernel of that network. */
 bool session_autosave_together(const struct autosave *kernel, const struct autosave *other);
-/* Marks s as a kernel of a network, which identifies its autosave. */
+/* Marks s as a kernel of a network, so that its autosave names the network. */
 void session_make_kernel(struct session *s, const struct session *network);
-/* Appends the file of the network whose kernel an autosave has, if it is a recent one; else the
- * model that the network was opened from. */
+/* Appends the path of the network to which a kernel's autosave belongs: a recent file, else the
+ * model that the network was opened from.  Returns false when there is neither. */
 bool session_autosave_network(const struct autosave *kernel, struct str *out);
-/* Loads an autosave. Sets path to the original's path and dirty to true, or only numbers; a new
- * autosave of *out replaces the old one. */
+/* Loads an autosave as a session with the path of the original.  Its flag `dirty` is set, or its
+ * flag `numbers` if only measurements are new.  Writes a new autosave of *out, then deletes
+ * `from`. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);
-/* Recent files, newest first.  A session's file enters the list when it is saved, or by
- * session_remember when somebody opens it to work on it, as does a model.  "": nothing.  Errors are
- * ignored, because the list is only a convenience. */
+/* Recent files, newest first.  A session's file enters the list when it is saved.  A file or
+ * model that somebody opens to work on enters it by session_remember; the path "" is ignored.
+ * Errors are ignored, because the list is only a convenience. */
 void session_remember(const char *path);
 int session_recent(char (*out)[512], int max);
 #endif

@@ -32,7 +32,7 @@ static bool fails_at(struct loader *l, const struct ynode *node)
 
 /* --- Branches --------------------------------------------------------------------------------- */
 
-/* Reads a step; in the form {held: STEP} it need not apply. */
+/* Reads a step.  A step of the form {held: STEP} need not apply. */
 static bool load_step(struct loader *l, const struct ynode *item)
 {
     static const char *const keys[] = { "held", NULL };
@@ -62,7 +62,7 @@ static bool load_steps(struct loader *l, const struct ynode *list)
     return true;
 }
 
-/* Sets l->at to the current step of the current branch: the key `at`, or the last step. */
+/* Sets the entry of the current branch in l->at: the key `at`, or else the last step. */
 static bool load_at(struct loader *l, const struct ynode *map)
 {
     const struct ynode *at = yaml_get(map, "at");
@@ -222,7 +222,7 @@ bool session_fits(const struct session *s, const struct str *yaml, struct err *e
                 yaml->len, SESSION_MAX_BYTES);
         return err_fix(e, "delete a branch that is not needed any more: delete NAME");
     }
-    if (yaml->len < 2 * (size_t)YAML_NODES_MAX)          /* a value takes at least two bytes */
+    if (yaml->len < 2 * (size_t)YAML_NODES_MAX)          /* each value takes at least two bytes */
         return true;
     struct arena *a = arena_new();
     struct ydoc doc;
@@ -299,8 +299,8 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     return err_at(l->e, l->e->at.col, len);
 }
 
-/* Reads the schedule of one kernel: its text, statements joined as session files write them, and
- * steps that must be legal for it. */
+/* Reads the schedule of one kernel: its text, one statement per line, and its steps, which must be
+ * legal.  s->kernels has the statements in one line. */
 static bool load_kernel(struct loader *l, const struct ynode *map, struct session *s)
 {
     static const char *const keys[] = { "operator", "steps", NULL };
@@ -363,7 +363,7 @@ static bool load_module(struct loader *l, const struct ynode *list, struct sessi
         err_set(l->e, ERR_STEP, "a graph with steps is one program: it takes no module steps");
         return yaml_at_text(&l->doc, list->item[0], l->e);
     }
-    /* checks all steps together; after an error checks again, up to the first bad step */
+    /* finds the longest legal prefix; the error is that of the step after it */
     int n = list->n;
     while (n > 0 && !partition_check(g, n, line, l->e))
         n--;

@@ -6,11 +6,11 @@
 #include "kernels/module/network.h"
 #include "sessions/file/session.h"
 
-/* Returns the largest error that experts may choose in a network whose session has this
- * `accuracy`. */
+/* Returns the largest relative error of an algorithm that experts may choose in a network whose
+ * session has this `accuracy`. */
 double session_network_accuracy(double accuracy);
-/* Returns the accuracy that experts get for s: that which its steps set; else its own; else that of
- * the network whose kernel it is (NULL: none). */
+/* Returns the accuracy that experts get for s: the one that its steps set; else the accuracy of the
+ * network whose kernel s is; else, if `network` is NULL, the accuracy of s. */
 double session_expert_accuracy(const struct session *s, const struct session *network);
 /* Simplifies a graph and builds its network.  accuracy: as in struct session.  target NULL: the
  * best of this CPU.  Fails when chosen steps do not fit their kernel, which the error names. */
@@ -22,12 +22,12 @@ bool session_network_step(struct session *s, const char *line, struct err *e);
 /* Removes the last step of the network and returns it, for the caller to free; NULL: there is
  * none. */
 char *session_network_undo(struct session *s);
-/* Returns the number of kernels in `kernels` that the network does not have: their steps are out of
- * use. */
+/* Returns the number of kernels in `kernels` that the network does not have: their steps are
+ * unused. */
 int session_network_idle(const struct network *net, const char *kernels);
 /* Whether a session is a graph of several kernels that has no steps of its own. */
 bool session_is_network(const struct session *s);
-/* Whether such a session opens as a network by default: it is a model, its file says so, or its
- * graph has more than one convolution or product. */
+/* Whether a session that session_is_network opens as a network by default: it is a model, its file
+ * says so, or its graph has more than one convolution or product. */
 bool session_opens_as_network(const struct session *s);
 #endif

@@ -4,8 +4,8 @@
 #include <string.h>
 #include "kernels/base/file.h"
 
-/* Cuts text at its last `mark`, if the name before the mark is an existing file. Returns the text
- * behind the mark. */
+/* Cuts text at its last `mark` if the name before the mark, or before # and the mark, is an
+ * existing file or "-". Returns the text behind the mark, or NULL if it did not cut. */
 static char *cut(char *text, char mark)
 {
     char *at = strrchr(text, mark);

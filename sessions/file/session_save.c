@@ -31,8 +31,8 @@ static int shared_states(const struct trail *a, const struct trail *b)
     return n;
 }
 
-/* Returns the branch before b that has the most steps in common with it, or -1; *shared gets their
- * number. */
+/* Returns the branch before b that shares the most steps with b, or -1.  *shared gets the number of
+ * shared steps. */
 static int origin_of(const struct trail *paths, int b, int *shared)
 {
     int origin = -1;

@@ -9,8 +9,8 @@
 
 enum { PLACES = 7 };
 
-/* Writes the i-th place where a folder of this name may be. Returns false when there is no such
- * place. */
+/* Writes the path of the folder at the i-th place where it may be. Returns false when no readable
+ * folder is there. */
 static bool place(int i, const char *name, char *out, size_t size)
 {
     char exe[512] = "";
@@ -37,7 +37,7 @@ bool shipped_dir(const char *name, char *out, size_t size)
     return false;
 }
 
-/* both a build tree and an installed copy may exist, so every place counts */
+/* checks every place, because both a build tree and an installed copy may exist */
 bool shipped_file(const char *path)
 {
     static const char *const folder[] = { "examples", "experts", "studies" };

@@ -19,7 +19,7 @@ bool yaml_need(const struct ydoc *d, const struct ynode *map, const char *key,
 
 bool yaml_is(const struct ydoc *d, const struct ynode *v, enum ynode_kind kind, const char *key,
              struct err *e);
-/* Reads a text of 1 to max_bytes bytes. `lines`: it may have several lines. */
+/* Reads a text of at most max_bytes bytes. `lines`: the text may have several lines. */
 bool yaml_text(const struct ydoc *d, const struct ynode *v, const char *key, size_t max_bytes,
                bool lines, const char **out, struct err *e);
 bool yaml_int(const struct ydoc *d, const struct ynode *v, const char *key, int64_t lo, int64_t hi,
@@ -29,10 +29,11 @@ bool yaml_bool(const struct ydoc *d, const struct ynode *v, const char *key, boo
 bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, double *out,
                  struct err *e);
 
-/* Reads the keys of f from map into the struct at base. Apart from the keys in `more` (NULL-
- * terminated, or NULL), map may have no others. Negative numbers are refused. */
+/* Reads the keys of f from map into the struct at base. map may have only these keys and those in
+ * `more` (NULL-terminated, or NULL). Negative numbers are refused. */
 bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const char *what,
                       struct fields f, const char *const *more, void *base, struct err *e);
-/* Writes the fields into an open mapping; leaves out numbers that are not finite. */
+/* Writes the fields into an open mapping, without numbers that are not finite and without zeros
+ * that enum field_zero leaves out. */
 void yaml_fields_write(struct ywriter *w, struct fields f, const void *base);
 #endif

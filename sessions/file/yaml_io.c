@@ -17,7 +17,7 @@
 
 /* --- Lines and columns ------------------------------------------------------------------------ */
 
-/* Returns the bytes of the line break at s (CR LF, CR, LF, NEL, LS, PS, as in libyaml), or 0. */
+/* Returns the length of the line break at s (CR LF, CR, LF, NEL, LS, PS, as in libyaml), or 0. */
 static size_t break_len(const char *s, const char *end)
 {
     size_t left = (size_t)(end - s);
@@ -421,7 +421,7 @@ static bool looks_typed(const char *text)
     return strchr("0123456789+-.", text[0]) != NULL;
 }
 
-/* Whether text has U+0085, U+2028 or U+2029: YAML line breaks that only "..." can escape. */
+/* Whether text has U+0085, U+2028 or U+2029, YAML line breaks that only "..." texts can escape. */
 static bool has_other_break(const char *text)
 {
     return strstr(text, "\xc2\x85") || strstr(text, "\xe2\x80\xa8") || strstr(text, "\xe2\x80\xa9");

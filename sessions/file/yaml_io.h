@@ -50,7 +50,8 @@ bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *
 struct ywriter;
 struct ywriter *yaml_open(struct str *out);
 void yaml_close(struct ywriter *w);  /* ends the document and frees w */
-/* after it come key, value, ..., yaml_put_map_end */
+/* Begins a mapping.  Then put a key, its value, the next key, and so on; yaml_put_map_end ends
+ * it. */
 void yaml_put_map(struct ywriter *w, bool flow);
 void yaml_put_map_end(struct ywriter *w);
 void yaml_put_seq(struct ywriter *w, bool flow);

@@ -22,6 +22,6 @@ bool yaml_load_grid(struct yaml_load *l, const struct ynode *map, const char *ke
                     struct param_grid *out);
 /* Checks that id can be used as a name in expressions. node: where errors point. */
 bool yaml_load_id(struct yaml_load *l, const char *id, const struct ynode *node);
-/* Resolves a path of the file, which is relative to the folder of that file. */
+/* Resolves a path in the YAML file. Relative paths start at the folder of that file. */
 const char *yaml_load_path(struct yaml_load *l, const char *path);
 #endif

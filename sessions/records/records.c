@@ -187,8 +187,8 @@ static bool same_run(const struct record_run *a, const struct record_run *b)
         && streq(a->machine, b->machine) && streq(a->started, b->started) && a->seed == b->seed;
 }
 
-/* Handles a run whose id exists already: checks that it is the same run, and updates its state if
- * the new one is later in its life. */
+/* Handles a run whose id exists already.  Checks that both are the same run, and takes over the
+ * state of `run` if it is more final. */
 static bool put_known_run(struct records *r, const struct record_run *run, struct err *e)
 {
     struct arena *a = arena_new();

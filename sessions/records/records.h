@@ -1,4 +1,4 @@
-/* The records: one SQLite file that stores every measurement of the tuner at once.
+/* The records: one SQLite file that stores every measurement of the tuner as soon as it is made.
  *
  * A task is an operator (canonical), a number of threads and an instruction set.  A run is one
  * tuning of a task on one machine; a record is one trial of a run.  Records of other machines are
@@ -17,11 +17,11 @@
 
 struct records;
 
-enum { RUN_ID = 17 };                    /* number of hexadecimal digits, and the NUL */
+enum { RUN_ID = 17 };                    /* 16 hexadecimal digits and the NUL */
 enum { RECORDS_VERSION = 40 };
 
-/* Opens for writing, and creates a missing file. path NULL means records_path; ERR_ENV: it finds no
- * folder. */
+/* Opens for writing, and creates a missing file. path NULL means records_path, whose
+ * ERR_ENV says that there is no folder for the file. */
 bool records_open(const char *path, struct records **out, struct err *e);
 /* Opens for reading; works in a read-only folder.  A missing file counts as an empty one
  * (records_exists tells them apart). */
@@ -31,7 +31,8 @@ void records_close(struct records *r);                   /* r may be NULL */
 bool records_path(struct str *out, struct err *e);
 const char *records_file(const struct records *r);
 bool records_exists(const struct records *r);
-/* Returns the fingerprint of "this machine": machine_model_fingerprint, or the one that was set. */
+/* Returns the fingerprint of "this machine": the one that was set, else that of
+ * machine_model_fingerprint. */
 const char *records_machine(const struct records *r);
 void records_set_machine(struct records *r, const char *fingerprint);
 
@@ -56,11 +57,11 @@ struct record_run {
 };
 
 /* Starts a run of this process on this machine.  Uses spec, isa, threads, strategy, options, seed
- * and budget of *run; stores the new name in id. */
+ * and budget of *run; stores the new run's id in id. */
 bool records_run_start(struct records *r, const struct record_run *run, char id[RUN_ID],
                        struct err *e);
 /* Continues a stopped, killed or finished run in this process.  ERR_NAME: no such run; ERR_STEP:
- * another process works on it, or it belongs to another machine. */
+ * another process works on the run, or the run belongs to another machine. */
 bool records_run_resume(struct records *r, const char *id, struct err *e);
 /* Ends a run: FINISHED if it spent its budget, STOPPED if somebody stopped it. */
 bool records_run_end(struct records *r, const char *id, enum run_state state, struct err *e);
@@ -82,8 +83,8 @@ struct record {
     double max_rel_err;                  /* NAN = unknown */
     double compile_s, measure_s;         /* NAN = unknown */
     uint64_t features;                   /* hash of the cost model's features; 0 = none */
-    /* > 0: the GPU memory simulator rated it. It was not timed, so it has no samples and never
-     * answers a question about times; the run's options name the device */
+    /* > 0: the time that the GPU memory simulator computed. Such a record was not timed: it has no
+     * samples, and queries about times ignore it. The run's options name the GPU. */
     double simulated_ms;
     /* The members below are set by records_add and by queries. */
     const char *spec, *isa; int threads;
@@ -96,7 +97,8 @@ char *records_steps(struct arena *a, const char *const *line, int n);
 const char *const *records_lines(struct arena *a, const char *steps, int *n);
 /* Copies outcome, times and correctness of m; leaves the other fields empty. m owns the texts. */
 void records_of_measurement(struct record *out, const struct measurement *m);
-/* Fills *out from a trial, measured or not; steps in a.  The caller sets run, strategy and seed. */
+/* Fills *out from a trial, measured or not.  The steps are allocated in a.  The caller sets run,
+ * strategy and seed. */
 struct tune_candidate;
 void records_of_candidate(struct arena *a, struct record *out, const struct tune_candidate *c);
 
@@ -147,7 +149,7 @@ bool records_best(struct records *r, const struct record_filter *f, int k, struc
 bool records_runs(struct records *r, const struct record_filter *f, struct arena *a,
                   const struct record_run **out, int *n, struct err *e);
 
-/* A task on one machine, with a summary of its records; sorted by task number. */
+/* A task on one machine, with a summary of its records. records_tasks sorts them by number. */
 struct record_task {
     int64_t task;
     const char *spec, *isa; int threads;
@@ -165,8 +167,8 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
  * records. */
 bool records_export(struct records *r, const struct record_filter *f, struct str *out,
                     int64_t *n_records, struct err *e);
-/* Append one line of the exchange format, without the newline. A record without spec gets no
- * task. */
+/* Append one line of the exchange format, without the newline. If rec->spec is NULL, the line lacks
+ * the task. */
 void records_json(struct str *out, const struct record *rec);
 void records_run_json(struct str *out, const struct record_run *run);
 /* Output of `records --json`: records_head_json begins an object with the file and the machine of

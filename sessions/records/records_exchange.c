@@ -65,7 +65,7 @@ bool records_export(struct records *r, const struct record_filter *f, struct str
     return ok;
 }
 
-/* --- In --------------------------------------------------------------------------------------- */
+/* --- Import ----------------------------------------------------------------------------------- */
 
 /* Checks that rec has the task and the machine of its run. */
 static bool agrees(struct records *r, const struct record *rec, struct err *e)
@@ -94,7 +94,7 @@ struct importer {
     struct records *r;
     const struct cancel *cancel;
     struct records_added added;
-    struct str agreed;
+    struct str agreed;  /* run, task and machine of the latest record; agrees() accepted them */
 };
 
 static bool put_line(struct importer *im, bool is_run, const struct record *rec,

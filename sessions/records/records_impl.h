@@ -8,9 +8,9 @@
 
 #define RECORD_FORMAT 1                  /* version of the exchange format (sessions/schema.md) */
 
-/* Parts of queries: joined tables, the condition for correct and timed records, and columns.  After
- * the columns of the fields follow the outcome of a record, or the state of a run and whether its
- * process is alive. */
+/* Parts of queries: joined tables, the condition for correct and timed records, and columns.  The
+ * columns are first those of records_fields or records_run_fields.  Then RECORD_COLUMNS has the
+ * outcome; RUN_COLUMNS has the state and whether the run's process is alive. */
 #define FROM_RECORDS " FROM record JOIN run ON run.id = record.run" \
                      " JOIN task ON task.id = record.task" \
                      " JOIN machine ON machine.id = record.machine"
@@ -31,7 +31,8 @@
     " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD_RECORD ")," \
     " run.state, is_alive(run.owner)"
 
-/* records_fields_read leaves texts in the statement; records_fields_copy copies them into a. */
+/* records_fields_read reads a row but leaves its texts in the statement; records_fields_copy then
+ * copies the texts into a. */
 extern const struct fields records_fields, records_run_fields, records_task_fields;
 void records_fields_read(sqlite3_stmt *s, struct fields f, void *out);
 void records_fields_copy(struct arena *a, struct fields f, void *base);
@@ -49,6 +50,8 @@ struct records {
     sqlite3 *db;
     char path[1024];
     struct str machine;
+    /* exists: the file existed before; reading: opened only for reading; other: the source of a
+     * merge; foreign: the database of another program */
     bool exists, reading, other, damaged, foreign;
     sqlite3_stmt *kept[SQL_COUNT];
     char run_id[RUN_ID];                 /* cache: the run that was looked up last, and its row */
@@ -58,7 +61,8 @@ struct records {
 /* Like records_open_reading, for the source of a merge: its errors do not advise to move that
  * file. */
 bool records_open_other(const char *path, struct records **out, struct err *e);
-/* Sets *e to SQLite's error of the last call and its fix.  Returns false. */
+/* Sets *e to SQLite's error of the last call and its fix.  doing: what failed, "write the records".
+ * Returns false. */
 bool records_fail(struct records *r, struct err *e, const char *doing);
 /* Returns a statement of records.def, ready to bind; NULL with *e on errors. */
 sqlite3_stmt *records_sql(struct records *r, enum records_sql which, struct err *e);
@@ -70,7 +74,8 @@ bool records_end(struct records *r, bool ok, struct err *e);
 /* Runs a prepared statement that returns no row. */
 bool records_done(struct records *r, sqlite3_stmt *s, const char *doing, struct err *e);
 
-/* Bind and read a text that is NULL in SQL when it is NULL or "" in C. */
+/* Bind and read a text that is NULL in SQL when it is NULL or "" in C.  records_number reads a
+ * number; it returns `none` for NULL. */
 void records_bind_text(sqlite3_stmt *s, int at, const char *text);
 const char *records_text(sqlite3_stmt *s, int at);
 double records_number(sqlite3_stmt *s, int at, double none);
@@ -83,7 +88,8 @@ bool records_put_run(struct records *r, const struct record_run *run, bool *adde
 /* Looks up a run and fills the cache run_id; *found: whether it exists. */
 bool records_seek_run(struct records *r, const char *id, bool *found, struct err *e);
 
-/* The text "WHERE ..." for a filter over record, run, task and machine, and its bound values. */
+/* The text "WHERE ..." for a filter over record, run, task and machine, and its bound values.
+ * of_records: the query has the table record; otherwise it selects runs. */
 struct clause { struct str text; int n; struct { const char *text; int64_t number; } value[16]; };
 void records_where(const struct records *r, const struct record_filter *f, bool of_records,
                    struct clause *out);

@@ -13,7 +13,7 @@
 struct line_reader {
     struct arena *scratch;
     struct str spec;                     /* the spec that get_spec accepted last */
-    /* file name, text and number of the current line */
+    /* file name, text and number of the current line; o: its JSON object; texts are copied to a */
     const char *file, *line; int number;
     struct arena *a;
     const json_t *o;
@@ -60,7 +60,7 @@ static int column_of(const char *line, const char *key)
 }
 
 /* A line is long, so the error shows only SHOWN bytes of it: the first ones if they contain col;
- * otherwise those from col on, or the last ones. err_print then draws no caret. */
+ * otherwise those from col on, but at least the last LEAST bytes. err_print then draws no caret. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line)
 {
     enum { SHOWN = 72, LEAST = 30 };
@@ -91,8 +91,8 @@ static void refuse(struct line_reader *lr, const char *key, enum err_code code, 
     lr->e->at.len = key ? (int)strlen(key) + 2 : 1;
 }
 
-/* Returns the value of a required key; a JSON null counts only if nullable.  NULL: the line is
- * refused. */
+/* Returns the value of a required key, which may be a JSON null.  Returns NULL when the line is
+ * refused, by this call or before. */
 static const json_t *value_of(struct line_reader *lr, const char *key)
 {
     const json_t *v = json_object_get(lr->o, key);
@@ -125,8 +125,8 @@ static int64_t get_int(struct line_reader *lr, const char *key, int64_t lo, int6
     return lr->bad ? lo : json_integer_value(v);
 }
 
-/* Returns the number v, which must be finite and >= lo; returns `none` for a JSON null or after an
- * error. */
+/* Returns the number v, which must be finite and >= lo.  Returns `none` after an error, and for a
+ * JSON null if nullable. */
 static double number_in(struct line_reader *lr, const json_t *v, const char *key, double lo,
                         bool nullable, double none)
 {
@@ -153,7 +153,7 @@ static bool get_truth(struct line_reader *lr, const char *key)
     return json_is_true(v);
 }
 
-/* Reads "seed": an integer, or its digits as text above 2^63 - 1. */
+/* Reads "seed": an integer; above 2^63 - 1, its digits as text. */
 static uint64_t get_seed(struct line_reader *lr)
 {
     const json_t *v = value_of(lr, "seed");

@@ -13,7 +13,7 @@
 #include "sessions/records/records_impl.h"
 
 #define APPLICATION 0x54537263          /* "TSrc" */
-#define BUSY_MS 60000                   /* an import of 150 000 records writes for 15 s */
+#define BUSY_MS 60000                   /* waits for others: importing 150 000 records takes 15 s */
 
 /* The schema as steps; user_version of a file is the number of steps it has.  Only append steps:
  * never change one that was released. */
@@ -180,7 +180,8 @@ static bool query_int(struct records *r, const char *sql, int64_t *out, struct e
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* SQL function is_alive(owner) of "PID STARTED BOOT"; false for a process of an earlier boot. */
+/* SQL function is_alive(owner): whether the process "PID STARTED BOOT" still runs.  False for a
+ * process of an earlier boot. */
 static void sql_is_alive(sqlite3_context *ctx, int n, sqlite3_value **arg)
 {
     const char *owner = n == 1 ? (const char *)sqlite3_value_text(arg[0]) : NULL;
@@ -288,7 +289,7 @@ static bool upgrade(struct records *r, struct err *e)
     return records_end(r, ok && records_exec(r, text, e), e);
 }
 
-/* Brings a file that must not be changed up to date in a copy in memory. */
+/* Copies a file that must not be changed into memory, and upgrades the copy. */
 static bool upgrade_copy(struct records *r, struct err *e)
 {
     sqlite3 *file = r->db;
@@ -325,8 +326,8 @@ static bool read_head(struct records *r, int64_t *application, int64_t *version,
     return ok;
 }
 
-/* Refuses views, triggers and virtual tables: they run code when a file is read or written, and no
- * file that tilescope makes has any. */
+/* Refuses views, triggers and virtual tables: they run code when a file is read or written.
+ * tilescope creates none. */
 static bool plain_schema(struct records *r, struct err *e)
 {
     sqlite3_stmt *s = NULL;
@@ -346,7 +347,8 @@ static bool plain_schema(struct records *r, struct err *e)
     return ok;
 }
 
-/* Checks by its header that the file is ours and not newer; gives an empty file the schema. */
+/* Checks by its header that the file has records and is not newer than this program.  Upgrades an
+ * empty or older file to the current schema. */
 static bool check_schema(struct records *r, struct err *e)
 {
     int64_t application, version, tables;

@@ -96,7 +96,7 @@ void records_json(struct str *out, const struct record *rec)
         str_printf(out, ", \"features\": \"%016llx\"", (unsigned long long)rec->features);
     else
         str_add(out, ", \"features\": null");
-    if (rec->simulated_ms > 0)            /* lines of measured records stay as they always were */
+    if (rec->simulated_ms > 0)            /* omitted for 0, as in lines of older versions */
         number_key(out, "simulated_ms", rec->simulated_ms);
     add_fields(out, fields_part(records_fields, "version", NULL), rec);
     str_add(out, "}");

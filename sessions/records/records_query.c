@@ -9,7 +9,7 @@
 #define READ "read the records"
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* Returns the outcome with this name; OUTCOME_NONE if no version wrote the name. */
+/* Returns the outcome with this name; OUTCOME_NONE if this version does not know the name. */
 static enum outcome outcome_of(const char *name)
 {
     for (int i = OUTCOME_NONE; i < OUTCOME_COUNT; i++)
@@ -142,8 +142,8 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
 struct record_gather {
     struct arena *a;
     VEC(struct record) list;
-    int most;  /* most records, which then have different steps; 0 = all records */
-    int *place, room;                    /* hash table of room entries: 0, or 1 + index in list */
+    int most;  /* > 0: largest number of records, which have different steps; 0: all records */
+    int *place, room;                    /* hash table of `room` entries: 0, or 1 + index in list */
 };
 
 static int *place_of(const struct record_gather *g, const struct record *rec)
@@ -311,7 +311,7 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
 
 /* --- Pruning ---------------------------------------------------------------------------------- */
 
-/* Stores the ids of the records that f selects in the temporary table `victim`. */
+/* Stores the ids of the records that records_prune deletes in the temporary table `victim`. */
 static bool choose_victims(struct records *r, const struct record_filter *f, int64_t keep,
                            struct err *e)
 {

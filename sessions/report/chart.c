@@ -163,8 +163,8 @@ static void put_setting(struct chart_plot *p, const char *what, const char *text
 
 /* --- Axes ------------------------------------------------------------------------------------- */
 
-/* Prints the scale of an axis. gnuplot writes only one or two numbers on a logarithmic axis of few
- * decades, so their places are given. */
+/* Prints the scale of an axis. On a logarithmic axis of few decades, gnuplot would write only one
+ * or two numbers, so the places of the numbers are given. */
 static void put_scale(struct chart_plot *p, char name, const struct chart_scale *s)
 {
     static const int digit[] = { 1, 2, 5 };
@@ -186,7 +186,7 @@ static void put_scale(struct chart_plot *p, char name, const struct chart_scale 
     str_add(p->out, ")\n");
 }
 
-/* Prints the names of categories. Names that do not fit side by side rise at an angle. */
+/* Prints the names of categories. Names that do not fit side by side are slanted. */
 static void put_categories(struct chart_plot *p)
 {
     double widest = 0;
@@ -285,7 +285,8 @@ static void put_beside(struct chart_plot *p, const char *text, double x, double 
     put_label(p, text, x, y, more);
 }
 
-/* Prints points and their labels. The boxes of all points are taken before any label is placed. */
+/* Reserves the boxes of the points of a series, or, with `labels`, prints the labels of the points.
+ * The boxes of all series are reserved before any label is placed. */
 static void put_points(struct chart_plot *p, const struct chart_series *s, bool labels)
 {
     for (int i = 0; i < s->n; i++) {

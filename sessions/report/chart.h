@@ -31,7 +31,7 @@ struct chart_series {
     bool strong;                         /* whether it is drawn larger, on top of the others */
 };
 
-/* lo and hi both 0: the range of the values, including 0 on a linear axis */
+/* If lo and hi are both 0, the axis covers all values, and a linear axis also 0. */
 struct chart_axis {
     const char *label;                   /* name with its unit: "latency (ms)" */
     bool log;

@@ -195,8 +195,8 @@ static bool same_tensor(const struct compare_side side[2], const struct sim_site
         && streq(x->by_tensor[a->tensor].tensor, y->by_tensor[b->tensor].tensor);
 }
 
-/* Joins the rows of A alone with those of B alone, which come later, where they are of one tensor.
- * Returns the number of rows. */
+/* Joins each row that only A has with a later row that only B has, if both are accesses to the same
+ * tensor. Returns the number of rows left. */
 static int join_tiles(const struct compare_side side[2], struct compare_misses *row, int n)
 {
     for (int i = 0; i < n; i++)

@@ -34,7 +34,7 @@ struct compare_misses {
     bool store;
     int n[2];
     int64_t l1[2], l2[2];
-    const struct sim_site *site[2];       /* the named ones; NULL: of a tensor, or absent there */
+    const struct sim_site *site[2];  /* the named access in A, in B; NULL: a tensor, or absent */
 };
 enum { COMPARE_MOST_MISSES = 2 * (MEASURE_MAX_TENSORS + MEASURE_MAX_SITES) };
 /* Lists tensors, or accesses, in descending order of L1 misses. The sides own the names. */

@@ -31,7 +31,7 @@ static int indent_of(const char *line)
     return (int)strspn(line, " ");
 }
 
-/* Lists the blocks among lines from .. end - 1; returns their number, or BLOCKS_MOST + 1. */
+/* Lists the blocks in lines from .. end - 1; returns their number. BLOCKS_MOST + 1: too many. */
 static int blocks_of(const struct text_lines *x, int from, int end, struct nest_block *out)
 {
     int n = 0, indent = from < end ? indent_of(x->line[from]) : 0;
@@ -198,7 +198,7 @@ static void align(struct nest_diff *d, const struct nest_part *in)
             put_only(d, 0, x[i].from, x[i].n);
             i++;
         } else if (here == best[i * (m + 1) + j + 1]) {
-            j++;  /* it is put after the blocks of A that come before the pair */
+            j++;  /* block j is put later, after the blocks of A that come before the next pair */
         } else {
             for (; from < j; from++)
                 put_only(d, 1, y[from].from, y[from].n);

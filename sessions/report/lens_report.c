@@ -62,7 +62,7 @@ static json_t *causes_json(const struct lens *l)
     return list;
 }
 
-/* Returns the misses by groups of sets (a list each) and by time. */
+/* Returns a list for each group of sets; each of these lists has the misses by time. */
 static json_t *grid_json(const struct lens *l, bool whole)
 {
     int rows = l->n_sets < GRID_ROWS ? l->n_sets : GRID_ROWS, most = GRID_COLUMNS;

@@ -17,7 +17,7 @@ int64_t network_report_constant_bytes(const struct network *net)
     return bytes;
 }
 
-/* Prints the shape of a tensor without its first sizes of 1: "64x56x56". */
+/* Prints the shape of a tensor without leading extents of 1: "64x56x56". */
 static void print_shape(struct str *out, const struct tensor *t)
 {
     int d = 0;

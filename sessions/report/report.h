@@ -12,16 +12,17 @@
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
                      unsigned meters, const char *machine,
                      const struct machine_model *model);
-/* Prints `tilescope bench --json`: the sessions under the letters A, B, C... in the order of the
- * command line.  name: the session's name on the command line. */
-/* gpu: the GPU that was simulated for simulated_ms, because no device could time the kernel; NULL:
- * nothing was simulated.  command: of a program of others, which has no session. */
+/* A contender of `tilescope bench`.  name: its name on the command line.  command: the command of
+ * an external program, which has no session; else NULL.  gpu: the GPU that was simulated for
+ * simulated_ms, because no device could time the kernel; NULL: nothing was simulated. */
 struct bench_entry {
     const char *name, *command;
     const struct session *session;
     struct compared *result;
     const char *gpu; double simulated_ms;
 };
+/* Prints `tilescope bench --json`: the contenders under the letters A, B, C... in the order of the
+ * command line. */
 void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
                        const struct comparison *how, const char *machine);
 /* Prints `tilescope bench NAME --ablate --json`. */
@@ -48,8 +49,7 @@ bool report_assert_asked(const char *expr, const struct measure_opts *o, struct 
 /* Checks the paths of an EXPR before measuring: json is a result with empty measurements.  ERR_NAME
  * for a path that no result can have. */
 bool report_assert_named(const char *json, const char *expr, struct err *e);
-/* Returns the measurement of such a result: times without values.  isa: the ISA of the later
- * measurement. */
+/* Returns an empty measurement for such a result.  isa: the ISA of the later measurement. */
 struct measurement report_empty(const char *isa);
 /* Evaluates EXPR (formula.h) over a JSON text.  Names are paths, like latency_ms.median and
  * counters.sim.by_tensor.Inp.l1_misses.  ERR_NAME for a path that does not exist, ERR_TYPE for a

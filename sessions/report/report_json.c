@@ -230,7 +230,6 @@ static json_t *contract_json(const struct program *p)
     return o;
 }
 
-/* Returns the notes of p as a list, one text per line. */
 json_t *report_algorithms(const struct program *p)
 {
     struct str text = {0};
@@ -240,6 +239,7 @@ json_t *report_algorithms(const struct program *p)
     return o;
 }
 
+/* Returns the notes of p as a list, one text per line. */
 static json_t *notes_json(const struct program *p)
 {
     json_t *list = json_array();
@@ -386,7 +386,7 @@ static json_t *put_ratio(json_t *o, const struct compared *r)
     return json_put(o, "ratio", ratio_json(r), "verdict", JSON_OR_NULL(verdict_name[r->verdict]));
 }
 
-/* Returns a contender of `bench --json` that is a program of others. */
+/* Returns a contender of `bench --json` that is an external program. */
 static json_t *outside_json(const struct bench_entry *b)
 {
     const struct measurement *m = &b->result->m;

@@ -6,7 +6,8 @@
 #include "profile/machine/roofline.h"
 #include "sessions/report/chart.h"
 
-/* position: in the ledger, 0 = the operator without steps; step: its text, owned by the history. */
+/* A timed step.  position: in the ledger, 0 = the operator without steps; step: its text, owned by
+ * the history; here: whether it leads to the current state. */
 struct roof_step { int position; const char *step; bool here; int threads; struct roofline r; };
 
 /* Stores the timed steps of the current branch up to its current state, in order, at most max.

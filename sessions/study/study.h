@@ -38,16 +38,16 @@
 
 #define STUDY_MAX_SEEDS 32
 
-/* How the tuner completes the schedule of a variant; on: whether it does.  Of a case only budget
- * and seeds are used; 0 means that they are not given. */
+/* Options with which the tuner completes the schedule of a variant; on: whether the variant is
+ * tuned.  Of a case only budget and n_seeds are used; 0: not given. */
 struct study_tune {
     bool on;
-    enum network_variant variant;        /* for networks: what may change */
+    enum network_variant variant;        /* for networks: what the search may change */
     int budget;
     /* strategy NULL: the default one; weights NULL: untrained agents */
     const char *strategy, *weights;
     bool loop_only, cold;                /* see struct search_opts */
-    int experts, levels;  /* experts: number of expert schedules that the search starts from */
+    int experts, levels;  /* experts: number of start schedules; levels: see struct tuning_opts */
     int n_seeds; uint64_t seed[STUDY_MAX_SEEDS];
 };
 
@@ -81,15 +81,15 @@ enum over_cases { OVER_GEOMEAN, OVER_MEAN, OVER_MIN, OVER_MAX, OVER_ALL, OVER_CO
 extern const char *const study_over_name[];                    /* "geomean" ... "all" */
 
 /* each: an expression over the parameters of a case and VARIANT.METRIC; a truth value for OVER_ALL.
- * Only a ratio (unit x) gets a verdict.  by: a parameter of the cases, or NULL; the result is also
- * computed for each value of it. */
+ * Only a ratio (unit "x") gets a verdict.  by: a parameter of the cases, or NULL; the result is
+ * also computed for each value of this parameter. */
 struct study_finding {
     const char *text, *each, *unit, *by;
     enum over_cases over;
     double paper;                                        /* NAN = the paper gives no number */
 };
 
-/* --scale S multiplies these numbers of a study by S, but keeps them at or above these limits. */
+/* Lower limits: --scale S multiplies these numbers of a study by S, but not below these limits. */
 struct study_scale { int cases, search, budget, seeds; double time_s; };
 
 struct study {
@@ -120,7 +120,7 @@ void study_free(struct study *s);
 /* Keeps only the variants that names ("A,B*") selects by id or title.  Drops findings and ratios
  * that need another variant.  ERR_NAME lists the variants that exist. */
 bool study_pick_variants(struct study *s, const char *names, struct err *e);
-/* Lists the shipped studies by name, leaving out those with errors. */
+/* Lists the shipped studies, sorted by file name.  Fails if one of them has an error. */
 bool study_list(struct study **out, int max, int *n, struct err *e);
 
 /* --- Running ---------------------------------------------------------------------------------- */
@@ -136,9 +136,9 @@ struct study_cell {
     int n_steps; const char *const *step;                /* steps with parameters substituted */
     const char *kernels;  /* kernels of a network, as tuned (kernels_text.h) */
     struct param_set chosen;                             /* search: the best combination */
-    int combinations, tried, illegal, failed;
+    int combinations, tried, illegal, failed;            /* search: numbers of combinations */
     const char *first_illegal;  /* search: the first illegal combination, "wt=12: ...", or NULL */
-    const char *ended;                                   /* search: "all", "scale" or "budget" */
+    const char *ended;  /* search: what ended it, "all", "scale" or "budget" */
     const char *tuned;  /* JSON object of the tuner's search, or NULL */
     bool interleaved;  /* whether it was timed in turns with other variants */
     const char *json;                                    /* output of `run --json`, or NULL */
@@ -151,6 +151,7 @@ extern const char *const study_agreement_text[];
 /* Compares two ratios by the rule of SPEC I.  A paper's ratio of 1 allows a deviation of 5 %. */
 enum agreement study_verdict(double measured_ratio, double paper_ratio);
 
+/* The result of a finding for the cases with one value of its parameter `by`. */
 struct study_group { const char *value; bool known, holds; double number; int n_cases; };
 struct study_result {
     bool known, holds;                                   /* holds: only for OVER_ALL */
@@ -188,8 +189,8 @@ struct study_search {
     int trials, failed;
     double start_ms, seconds;                            /* start_ms INFINITY: unknown */
     int n_curve; const struct study_point *curve;        /* the trials that improved the best */
-    int n_lines; const char *const *line;  /* the winner's steps; n -1: no trial was correct */
-    const char *kernels;  /* for a network: the winners of its kernels */
+    int n_lines; const char *const *line;  /* the winner's steps; n_lines -1: no winner */
+    const char *kernels;  /* for a network: schedules found (kernels_text.h) */
 };
 /* Runs one search: tuning_run, or a test's own function.  Texts and lists are in arena a. */
 typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
@@ -216,8 +217,8 @@ struct study_opts {
     int budget;                                          /* replaces every tune.budget, unless 0 */
     const char *records;                                 /* path of the file; NULL = records_path */
 };
-/* Measures all cells.  Returns false only when the environment lacks something that every cell
- * needs; after a cancel the report is partial. */
+/* Measures all cells.  Returns false only when o->cases has an unknown name, or the environment
+ * lacks something that every cell needs.  After a cancel the report is partial. */
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
                struct cancel *c, struct study_report **out, struct err *e);
 void study_report_free(struct study_report *r);

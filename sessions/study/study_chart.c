@@ -1,5 +1,5 @@
-/* Draws a metric of a study as bars.  The paper's values are separate bars; the legend says
- * which. */
+/* Draws a metric of a study as bars.  The paper's values are points beside the bars; with a single
+ * case they are bars, too. */
 #include <math.h>
 #include <stdio.h>
 #include "sessions/study/study_impl.h"
@@ -11,7 +11,8 @@ static double shown(const struct study_report *r, int c, int v, int metric, bool
     return paper ? study_paper_ratio(r, c, v, metric) : study_ratio(r, c, v, metric);
 }
 
-/* One bar per case in a series per variant; with a single case, one bar per variant. */
+/* Each variant is a series with a bar per case.  With a single case (by_variant), the variants are
+ * the bars of one series. */
 struct bars { struct arena *a; const struct study_report *r; int metric; bool by_variant; };
 
 static int n_bars(const struct bars *b)

@@ -16,7 +16,8 @@ static bool at_template(struct study_loader *l, const struct ynode *scalar, cons
     return yaml_load_at(&l->y, scalar);
 }
 
-/* Adds the place of the wrong part of a cell: the cache (bad -2), the operator (-1) or a step. */
+/* Adds the place of the wrong part of a cell: the cache (bad -2), the operator (-1) or a step.
+ * filled: the parameters were substituted in *code. */
 static bool at_code(struct study_loader *l, int c, int v, int bad, const struct study_code *code,
                     bool filled)
 {
@@ -81,7 +82,7 @@ static bool check_cell(struct study_loader *l, struct arena *pass, int c, int v,
         || at_code(l, c, v, bad, &code, true);
 }
 
-/* Checks that at least one combination of a search is legal. */
+/* Checks that one of the first 1000 combinations of a search is legal. */
 static bool check_search(struct study_loader *l, struct arena *pass, int c, int v)
 {
     int64_t n = param_grid_size(&l->s->variant[v].search);

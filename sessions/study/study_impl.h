@@ -23,11 +23,11 @@ bool study_pick_cases(const struct study *s, const char *names, bool *keep, stru
 /* Computes the metrics of a cell from its `run --json`. */
 void study_cell_values(struct study_report *r, struct study_cell *cell);
 void study_findings(struct study_report *r);
-/* Evaluates f->each for case c. Sets *holds for OVER_ALL, else *number.  r NULL: every metric is 1,
- * and c is a case of s. */
+/* Evaluates f->each for c, a chosen case of r. Sets *holds for OVER_ALL, else *number.  r NULL: c
+ * is a case of s, and every metric is 1. */
 bool study_each(const struct study *s, const struct study_report *r, int c,
                 const struct study_finding *f, bool *holds, double *number, struct err *e);
-/* Copies the measured cell with the same key from an earlier report.  False if the report has no
- * such cell. */
+/* Copies the measured cell with the same key from an earlier report.  Returns false if the
+ * report has no such cell. */
 bool study_reuse(const json_t *report, struct arena *a, struct study_cell *cell);
 #endif

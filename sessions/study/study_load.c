@@ -32,7 +32,7 @@ static bool get_filled(struct study_loader *l, const struct ynode *map, const ch
     return yaml_at_text(&l->y.doc, yaml_get(map, key), l->y.e);
 }
 
-/* Refuses too many items before it reads them, because every id is compared with all others. */
+/* Refuses too many items before they are read, because each id is compared with all others. */
 static bool room_for(struct study_loader *l, const struct ynode *map, int64_t more, int have)
 {
     if (more <= STUDY_MAX_CELLS - have)

@@ -10,7 +10,7 @@
 #include "sessions/study/study_tune.h"
 
 #define TURNS 3
-#define NO_ALGORITHM (-1)                /* an accuracy with which no algorithm may be chosen */
+#define NO_ALGORITHM (-1)                /* the accuracy that rules out Winograd's algorithms */
 
 const char *study_model_path(struct arena *a, const struct study *s, const char *folder,
                              const char *file)
@@ -44,7 +44,7 @@ bool study_network_search(struct arena *a, const char *path, enum network_varian
     double began = clock_s();
     if (!open_model(path, NULL, &s, e))
         return false;
-    /* a search keeps every network that it has tried: gigabytes if all searches kept theirs */
+    /* a search keeps every network that it has tried; all searches together would keep gigabytes */
     struct arena *own = arena_new();
     bool ok = network_tuning_run(own, s, &o, how->cancel, &t, e);
     if (ok) {
@@ -62,8 +62,8 @@ bool study_network_search(struct arena *a, const char *path, enum network_varian
 
 /* --- The measurement -------------------------------------------------------------------------- */
 
-/* A cell while its case is measured.  m: measurement of the first turn, with the least time of all
- * turns. */
+/* A cell while its case is measured.  m: the measurement of the first turn, but with the latency of
+ * the fastest turn. */
 struct net_cell {
     struct study_cell *cell;
     struct session *session;
@@ -81,7 +81,7 @@ static bool open_cell(struct arena *a, struct net_cell *x, const struct measure_
                             mo->threads, &x->net, e);
 }
 
-/* Measures a cell once more and keeps its least time. The first measurement also checks it. */
+/* Measures a cell once more and keeps its least time. The first turn also checks the result. */
 static bool turn(struct study_report *r, struct arena *a, struct net_cell *x, bool first,
                  const struct measure_opts *mo, const struct progress *pr, const struct cancel *c,
                  struct err *e)

@@ -2,9 +2,9 @@
  * operator, with the padding in front of it, is a program of its own; its steps then apply to the
  * same tensors in the graph.
  *
- * The variant decides about the layout between two operators. With alt each search chooses its own,
- * and the graph converts. With fp the first search chooses, with bp the second; the other search
- * must keep that layout as a pin. */
+ * The variant decides about the layout between two operators. With alt each search chooses its own
+ * layout, and the graph converts. With fp the search of the first operator chooses, with bp that of
+ * the second; the other search must keep the chosen layout as a pin. */
 #include <math.h>
 #include <string.h>
 
@@ -13,9 +13,9 @@
 
 enum { PART_NAMES = 12 };
 
-/* The names of a tensor in a part and in the graph. operand: the tensor is the result of another
- * part. Layout steps of the graph then name it "c2.Inp", and loop steps use the name of that
- * result. */
+/* The names of a tensor: `here` in a part, `graph` in steps of the graph. If the tensor is the
+ * result of another part, `from` is that part, and `operand` is the name in layout steps of the
+ * graph, "c2.Inp". Otherwise from is -1 and operand is NULL. */
 struct part_name { const char *here, *graph, *operand; int from; };
 
 struct study_part {
@@ -103,7 +103,7 @@ static const struct tensor *tensor_named(const struct graph *g, const char *name
 }
 
 /* Appends a text with the dimension names of tensor `from` replaced by those of `to`, which has the
- * same number of dimensions: "N O/16 H W 16o" becomes "N I/16 H W 16i". */
+ * same number of dimensions. For example "N O/16 H W 16o" becomes "N I/16 H W 16i". */
 static void add_renamed(struct str *out, const char *text, size_t n, const struct tensor *from,
                         const struct tensor *to)
 {

@@ -1,4 +1,4 @@
-/* Runs a study case by case: first the searches of all its cells, then their measurements. */
+/* Runs a study case by case: first the searches of all cells of the case, then the measurements. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -185,7 +185,7 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     bool go_on = true;
     *ms = INFINITY;
     o.meters = METER_CLOCK;
-    o.min_runs = SEARCH_RUNS;            /* a few samples: a slow combination cannot win */
+    o.min_runs = SEARCH_RUNS;            /* a slow combination cannot win: few samples */
     o.time_s = run->search_time_s;
     if (!study_code(pass, run->s, c, v, chosen, &code, &bad, &why)
         || !program_replay(pass, code.spec, code.step, code.n, &p, &bad, &why)) {
@@ -319,7 +319,7 @@ static const char *no_combination(struct study_report *r, const struct study_cel
                         cell->first_illegal ? cell->first_illegal : "");
 }
 
-/* Sets the texts and the key of a cell.  Returns false when it failed: its texts are wrong. */
+/* Sets the texts and the key of a cell.  If a text is wrong, fails the cell and returns false. */
 static bool open_cell(struct running *run, struct study_cell *cell, int c, int v,
                       struct study_code *code, struct study_tune *tune)
 {
@@ -420,7 +420,7 @@ static void time_together(struct running *run, struct study_cell *cell,
             timed[variant[i]] = &out[i].m;
 }
 
-/* Stores *e in the cell.  Returns false, which ends the study, when no cell was measured before. */
+/* Ends a cell with *e.  Returns false to end the study: an error before any cell was measured. */
 static bool settle(struct running *run, struct study_cell *cell, struct err *e)
 {
     bool stopped = e->code == ERR_CANCEL;

@@ -107,8 +107,8 @@ struct study_tune study_tune_scaled(const struct study_report *r, const struct s
     return t;
 }
 
-/* Returns the options of a search; it uses a finished run of the records, or resumes a stopped
- * one. */
+/* Returns the options of a search. Unless o->fresh, the search takes the result of a finished run
+ * from the records, or resumes a stopped run. */
 static struct tuning_opts question(const struct study_report *r, const struct study_opts *o,
                                    const struct study_tune *t, uint64_t seed,
                                    const struct str *weights)

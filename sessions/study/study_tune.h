@@ -11,16 +11,14 @@ struct study_tune study_tune_of(const struct study *s, int c, int v);
 struct study_tune study_tune_scaled(const struct study_report *r, const struct study_opts *o,
                                     int c, int v);
 /* Searches from cell->step with every seed and sets cell->step to the fastest schedule. The cell is
- * then READY, or has the reason why it failed. False with *e: cancelled, or the environment lacks
- * something. */
+ * then READY, or FAILED or LEFT with the reason. Returns false with *e when a search cannot run, or
+ * is cancelled without a result. */
 bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct study_cell *cell,
                      const struct study_tune *t, const struct search_sink *view, struct cancel *c,
                      struct err *e);
 /* Whether the operator is a graph with several convolutions or products. */
 bool study_has_parts(struct arena *a, const char *spec);
-/* Searches a graph of several operators part by part (study_parts.c); all parts share the options'
- * budget. The result has the graph's steps, and the sum of the parts' times as the only point of
- * its curve. */
+/* How to search a graph of several operators, or a network. */
 struct study_part_search {
     study_tune_fn *tune; void *ctx;                      /* runs the search of a part */
     const struct tuning_opts *opts;
@@ -28,6 +26,9 @@ struct study_part_search {
     const struct search_sink *view;
     struct cancel *cancel;
 };
+/* Searches a graph of several operators part by part (study_parts.c); all parts share the options'
+ * budget. *out has the graph's steps, and the sum of the parts' times as the only point of its
+ * curve. */
 bool study_search_parts(struct arena *a, const char *spec, const struct study_part_search *how,
                         struct study_search *out, struct err *e);
 
@@ -37,14 +38,15 @@ bool study_search_parts(struct arena *a, const char *spec, const struct study_pa
  * study's own folder. */
 const char *study_model_path(struct arena *a, const struct study *s, const char *folder,
                              const char *file);
-/* Searches a network.  The search found has its kernels, and the time of the network before and
- * after as the start and the only point of its curve. */
+/* Tunes the network of the model file `path`.  *out has the schedules of its kernels, its time
+ * before as start_ms, and its time after as the only point of the curve. */
 bool study_network_search(struct arena *a, const char *path, enum network_variant variant,
                           const struct study_part_search *how, struct study_search *out,
                           struct err *e);
-/* Checks the ready cells of one case (one per variant) and times them alternately, then writes
- * their `run NETWORK --json`. A cell with a wrong result fails with the reason. Returns false only
- * when cancelled, or when the model or something in the environment is missing. */
+/* Checks the ready cells of one case (one per variant) and times them alternately, then stores
+ * the output of `run NETWORK --json` in them. A cell with a wrong result fails with the reason.
+ * Returns false only when cancelled, or when the model or something in the environment is
+ * missing. */
 bool study_network_measure(struct study_report *r, struct study_cell *cell,
                            const struct measure_opts *mo, const struct progress *pr,
                            const struct cancel *c, struct err *e);
@@ -58,7 +60,7 @@ double study_search_at(const struct study_search *s, int trial);
  * the weights. */
 void study_tune_json(struct str *out, const struct study_tune *t, const char *trained,
                      const struct study_search *search);
-/* Adds this object to the JSON of `run --json` as its member `tune`. */
+/* Adds the object of study_tune_json to the JSON of `run --json` as its member `tune`. */
 void study_tune_join(struct str *json, const char *tuned);
 /* Adds a `tune` with invented numbers, to check the paths in the metrics of a study. */
 void study_tune_example(struct str *json);

@@ -26,7 +26,7 @@ void study_cell_values(struct study_report *r, struct study_cell *cell)
 
 static double ratio(double x, double base)
 {
-    return x > 0 && base > 0 ? x / base : NAN;           /* false if one of them is NAN */
+    return x > 0 && base > 0 ? x / base : NAN;           /* comparisons with NAN are false */
 }
 
 double study_ratio(const struct study_report *r, int c, int v, int metric)

@@ -9,8 +9,8 @@
 #include "sessions/tuning/network_tuning_impl.h"
 
 #define FREE_SHARE 0.2  /* share of the budget or time for searches of the joint stage */
-#define JOINT_MOST 0.4  /* most of the time for the joint stage with its measurements */
-#define FREE_JOINT 0.75  /* share of the trials of such a search that its layouts get */
+#define JOINT_MOST 0.4  /* largest share of the time limit for the whole joint stage */
+#define FREE_JOINT 0.75  /* share of such a search's trials in which layouts vary */
 #define LEAST_FREE 32
 #define TURNS 2
 #define CHEAPER 0.99  /* new layouts must take at most this share of the time with the old ones */
@@ -38,8 +38,8 @@ bool network_row_major(struct net_tuner *t, struct err *e)
 
 /* --- The joint stage -------------------------------------------------------------------------- */
 
-/* Searches layouts and loops of a kernel; its other operands keep the layouts in which they arrive.
- * *n is 0 when nothing was found. */
+/* Searches layouts and loops of a kernel; inputs other than the main one keep the layouts in which
+ * they arrive.  *n is 0 when nothing was found. */
 static bool search_freely(struct net_tuner *t, const struct network_task *task, int trials,
                           double time_s, int *n, const char *const **line, struct err *e)
 {
@@ -65,7 +65,7 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
     ok = ok && tuning_close(q, t->time.compare_s, &found, e);
     session_free(s);
     if (!ok)
-        return e->code == ERR_NAME || e->code == ERR_CANCEL;  /* the kernel has nothing to search */
+        return e->code == ERR_NAME || e->code == ERR_CANCEL;  /* ERR_NAME: nothing to search */
     t->spent += found->trials;
     if (isfinite(found->best_ms) && found->n_lines > 0) {
         const char **copy = ARENA_ARRAY(t->a, const char *, found->n_lines);

@@ -19,7 +19,7 @@
 #define LONGEST_ROUND 64
 #define LEAST_ROUNDS 8  /* least rounds per task, on average, for a small budget */
 #define LEAST_TRIALS 32  /* least trials of the first round: seeds and some others */
-#define ALONE_LEAST 0.5  /* least time of a kernel alone, as a share of its time in the network */
+#define ALONE_LEAST 0.5  /* assumed least time of a kernel alone / its time in the network */
 
 /* The search of a task, while it is open. */
 struct net_search {
@@ -41,7 +41,7 @@ struct net_rounds {
     struct task_rounds *task;
 };
 
-/* Passes a view on.  The caller may pause in it, so this time does not count. */
+/* Passes a view on.  The receiver may pause the search in it, so this time does not count. */
 static void pass_view(void *ctx, const struct tune_view *v)
 {
     struct net_tuner *t = ctx;
@@ -63,7 +63,7 @@ static bool loops_only(const struct net_tuner *t)
     return t->o->variant == NETWORK_OL || t->o->variant == NETWORK_LOOPS;
 }
 
-/* Whether a line of the kernel's steps stays fixed. */
+/* Whether the search must keep a line of the kernel's steps. freely: see network_open_kernel. */
 static bool is_fixed(const struct net_tuner *t, const struct graph *g, bool freely,
                      const char *line)
 {
@@ -220,9 +220,9 @@ static bool is_spent(const struct net_rounds *r)
     return limit > 0 ? r->spent_s + r->shortest_s >= limit : r->spent >= budget_of(r->t->o);
 }
 
-/* Returns the time that the kernel's schedule in the network has in this search: the best of the
- * seeds. If seeds are all that was tried, it is the best of the first two: the kernel without loop
- * steps, and the experts' first choice. */
+/* Returns the time that the kernel's present schedule has in this search: the best of the seeds.
+ * seeds_only: the search tries only seeds. Then it is the best of the first two: the kernel without
+ * loop steps, and the experts' first choice. */
 static double seeds_ms(const struct tune_view *v, bool seeds_only)
 {
     double least = INFINITY;
@@ -249,7 +249,7 @@ static void note_round(struct net_rounds *r, int i, bool seeds_only)
     x->best_s = s->best_s.data;
     x->n = s->best_s.len;
     double had = now ? seeds_ms(now->view, seeds_only) : INFINITY;
-    /* the seeds may be faster alone than in the network */
+    /* a kernel alone may be faster than in the network, but hardly by more than this */
     had = fmax(had, ALONE_LEAST * k->before_ms / k->count);
     if (isfinite(ms) && isfinite(had))
         k->gain_ms = k->before_ms * (1 - ms / had);

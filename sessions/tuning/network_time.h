@@ -5,12 +5,13 @@
 
 /* The costs in seconds that are known when the searches begin.  spent: everything so far except the
  * joint stage.  plain: one measurement of the network; checked: one with a check of the results;
- * build: compiling the network, which takes no time if the objects are cached. */
+ * build: compiling the network, which takes no time if the objects are cached.  n_kernels: kernels
+ * with something to search. */
 struct network_costs { double limit_s, spent_s, plain_s, checked_s, build_s; int n_kernels; };
 
-/* The parts of the time limit.  search_s: for all searches.  finals_s: for all finals together, and
- * the last moment at which one may begin.  compare_s: sampling time in a final; < 0: there are no
- * finals.  turns: how often the two networks are measured in turns. */
+/* The parts of the time limit.  search_s: for all searches.  finals_s: for all finals together;
+ * no final begins later than this after the searches.  compare_s: sampling time in a final; < 0:
+ * there are no finals.  turns: how often the two networks are measured in turns. */
 struct network_time { double search_s, finals_s, compare_s; int turns; };
 
 /* Divides the limit.  Without a limit (0), search_s and finals_s are 0, which means no limit. */

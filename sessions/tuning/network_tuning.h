@@ -1,12 +1,9 @@
-/* Tunes a network: one search for each kind of kernel that can still gain (SPEC L.3). */
+/* Tunes a network: one search for each distinct kernel that can still become faster (SPEC L.3). */
 #ifndef TS_SESSIONS_NETWORK_TUNING_H
 #define TS_SESSIONS_NETWORK_TUNING_H
 #include "profile/measure/measure_network.h"
 #include "sessions/tuning/tuning.h"
 
-/* budget: measurements of all searches together (0: NETWORK_BUDGET). time_s: if set, a limit in
- * seconds for everything (network_time.h); the budget is then ignored.  each: options of every
- * search, except budget, time_s and the pins, which are set here. */
 enum { NETWORK_BUDGET = 20000 };
 /* What may change (SPEC C.5).  PACKED: layouts of constants, and loops; activations have the
  * experts' layouts.  ALT, WP: also layouts of activations, in a joint stage along the graph; WP
@@ -16,12 +13,15 @@ enum network_variant { NETWORK_PACKED, NETWORK_ALT, NETWORK_WP, NETWORK_OL, NETW
 /* Finds a variant by its name: packed, alt, wp, ol or loops. */
 bool network_variant_find(const char *name, enum network_variant *out, struct err *e);
 struct network_tuning_view;
+/* budget: measurements of all searches together (0: NETWORK_BUDGET). time_s: if set, a limit in
+ * seconds for everything (network_time.h); the budget is then ignored.  each: options of every
+ * search; its budget, time_s and pins are ignored. */
 struct network_tuning_opts {
     struct tuning_opts each;
     enum network_variant variant;
     int budget;
     double time_s;
-    /* Called with the session's new schedules, to save them. */
+    /* Called to save the session with its new schedules; may be NULL. */
     bool (*save)(void *ctx, struct session *s, struct err *e);
     /* Called when a round begins; may be NULL. */
     void (*show)(void *ctx, const struct network_tuning_view *v);
@@ -30,8 +30,8 @@ struct network_tuning_opts {
     const struct search_sink *view;       /* may be NULL */
 };
 
-/* A kernel, by its number in the network before, and the result of its search.  ms: the time of all
- * its calls in one run. */
+/* A kernel and the result of its search.  Its index in a list is that of its task in the network.
+ * Times (ms) are those of all its calls in one run. */
 struct tuned_kernel {
     const char *spec, *brief;             /* its text, and its short text (network_report.h) */
     int count, trials, rounds;
@@ -39,10 +39,10 @@ struct tuned_kernel {
     double gain_ms, expected_ms;  /* what was gained so far, and what its next round may gain */
     const char *why;                      /* why it was not searched; NULL: it was searched */
     bool instant;  /* whether it was not searched, but compared with the instant schedule */
-    bool kept;                            /* whether it keeps another schedule than before */
+    bool kept;                            /* whether it got a new schedule */
 };
-/* The state of the tuning.  current: the task whose round begins; -1: none.  now_ms: the time
- * before, minus what was gained; expected_ms: the most that a next round may gain. */
+/* The state of the tuning.  current: the task whose round begins; -1: none.  now_ms: before_ms
+ * minus what was gained so far; expected_ms: the most that the next round of a task may gain. */
 struct network_tuning_view {
     int n; const struct tuned_kernel *kernel;
     int round, current;
@@ -52,11 +52,13 @@ struct network_tuning_view {
 };
 struct network_tuning {
     int n; const struct tuned_kernel *kernel;
-    struct network_measurement first;     /* of the network before, n_calls in call_s */
+    /* the measurement of the network before its kernels are searched, with the variant's layouts;
+     * its call_s has n_calls elements */
+    struct network_measurement first;
     int n_calls;
     double before_ms, after_ms;           /* times of the network */
     bool verified, cancelled;
-    double measuring_s;  /* with time_s: the part of it for measuring the network */
+    double measuring_s;  /* the part of the time limit that measuring the network takes */
     double unchecked_s;  /* estimated time of a check that was left out; 0: none was left out */
 };
 
@@ -65,9 +67,9 @@ struct network_tuning {
  * whose gain counts most (task_rounds.h).  Every search is in the records, so the same call
  * continues where a killed one ended.
  *
- * With a time limit, the network is checked only at the end, and not at all if that would take too
- * much of the time.  A cancel keeps the schedules that were clearly faster. *out is allocated in
- * a. */
+ * With a time limit, the network is checked only at the end, and not at all if the check would
+ * take too much of the time.  A cancel keeps the schedules that were clearly faster. *out is
+ * allocated in a. */
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
                         struct cancel *cancel, struct network_tuning *out, struct err *e);
 #endif

@@ -15,7 +15,7 @@ struct net_tuner {
     struct cancel *cancel;
     const struct graph *graph;
     const struct network *first;          /* the network with which the result is compared */
-    const struct network *net;  /* the network with the frozen layouts, which is searched */
+    const struct network *net;  /* the searched network; its layouts between kernels stay */
     struct network_measurement before;    /* measurement of net */
     double plain_s, checked_s;            /* seconds of a measurement without and with a check */
     double check_s;                       /* seconds of the check alone: measured, or an estimate */
@@ -23,7 +23,7 @@ struct net_tuner {
     struct network_time time;
     struct tuned_kernel *kernel;          /* per task of net */
     bool layouts_changed;                 /* whether net differs from first */
-    bool chosen;  /* whether kernels have times that were measured in the network */
+    bool chosen;  /* whether choose() has decided which schedules stay */
     int spent; double spent_s;            /* trials and seconds of the joint stage */
     double paused_s;                      /* seconds spent in views (network_sink) */
     struct search_sink sink;
@@ -35,8 +35,8 @@ const struct search_sink *network_sink(struct net_tuner *t);
 bool network_now(struct net_tuner *t, const struct network **out, struct err *e);
 /* Restores the given schedules (kernels_text.h) in the session. */
 void network_restore(struct net_tuner *t, const char *kernels);
-/* Measures two networks in turns; checks `now` once if t->checks. Returns the least milliseconds of
- * both. */
+/* Measures two networks in turns; checks `now` once if t->checks. *old_ms and *now_ms get the least
+ * times in milliseconds. */
 bool network_in_turns(struct net_tuner *t, const struct network *old, const struct network *now,
                       int turns, double *old_ms, double *now_ms, struct err *e);
 bool network_measure(struct net_tuner *t, const struct network *net, bool check,
@@ -45,12 +45,13 @@ bool network_measure(struct net_tuner *t, const struct network *net, bool check,
  * algorithm has no loop space), or everything. */
 enum kernel_space { KERNEL_FIXED, KERNEL_EXPERTS, KERNEL_LOOPS };
 enum kernel_space network_space(const struct network_task *task);
-/* Returns how many tasks have something to search, whatever their times are. Options that depend on
- * this number are therefore the same in the next call, which continues the same searches. */
+/* Returns how many tasks have something to search, but at least 1.  The number does not depend on
+ * times, so options computed from it are the same in the next call, which continues the same
+ * searches. */
 int network_complex(const struct network *net);
-/* Opens the kernel as a session with steps that fix its layouts. With `freely` they fix only those
- * of operands other than the main one; otherwise the layouts between kernels, or all layouts if the
- * variant searches only loops. */
+/* Opens the kernel as a session with steps that fix its layouts. With `freely` they fix only the
+ * layouts of inputs other than the main one. Otherwise they fix the layouts between kernels, or all
+ * layouts if the variant searches only loops. */
 bool network_open_kernel(const struct net_tuner *t, const struct network_task *task, bool freely,
                          struct session **out, struct err *e);
 
@@ -61,7 +62,7 @@ bool network_row_major(struct net_tuner *t, struct err *e);
  * included. */
 bool network_joint(struct net_tuner *t, struct err *e);
 
-/* Searches, in rounds, the kernels that have no reason against it, and puts the schedules found
+/* Searches, in rounds, the kernels whose `why` is NULL, and puts the schedules found
  * into t->session->kernels.  False: the environment lacks something. */
 bool network_search(struct net_tuner *t, struct err *e);
 #endif

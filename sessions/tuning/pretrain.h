@@ -7,12 +7,13 @@
  *     passes: 3                            # how often each workload is searched; default 1
  *     budget: 200                          # trials for each workload in each pass
  *     measured: 64                         # trials that are measured; default: all
- *     entropy: 0.05                        # its weight in the loss; default 0.01 (SPEC E.3)
+ *     entropy: 0.05                        # weight of entropy in the loss; default 0.01 (SPEC E.3)
  *     workloads:
  *     - c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1
  *
- * Trials after the first `measured` get the latency that the cost model predicts; by then it has
- * learnt from the measured ones, and it rewards the agents for unmeasured schedules anyway.
+ * Trials after the first `measured` get the latency that the cost model predicts.  By then the
+ * model has learnt from the measured trials.  In every search it also rewards the agents for
+ * schedules that are not measured.
  *
  * Training writes the weights to a file (agents.h).  Shipped: sessions/pretrain.yaml and, when they
  * help, sessions/agents.weights. */
@@ -39,7 +40,8 @@ bool pretrain_parse(struct arena *a, const char *name, const char *text, size_t 
                     const struct pretrain **out, struct err *e);
 /* Like pretrain_parse, for a file; path NULL: the shipped one. */
 bool pretrain_read(struct arena *a, const char *path, const struct pretrain **out, struct err *e);
-/* Returns "sessions/pretrain.yaml, 24 workloads, 3 passes of 200, seed 1", for agents_save. */
+/* Returns "pretrain.yaml, 24 workloads, 3 passes of 200 (64 measured), seed 1, content 1f2e3d4c",
+ * for agents_save. */
 const char *pretrain_summary(struct arena *a, const struct pretrain *p);
 
 /* Read and write weights.  path NULL reads the shipped ones (ERR_ENV: none are shipped). *trained
@@ -61,7 +63,7 @@ struct pretrain_visit {
     int number, of, pass;                                /* number of the visit, from 1 */
     /* known: trials whose times came from the records; expected: those with predicted times */
     int trials, measured, known, expected, failed;
-    double start_ms, best_ms, seconds;                   /* INFINITY: no time was measured */
+    double start_ms, best_ms, seconds;                   /* ms INFINITY: no time was measured */
     struct tune_agents agents;
 };
 
@@ -74,6 +76,7 @@ struct pretrain_opts {
     const char *compiler;                /* NULL: the default one */
     const struct target *target;         /* NULL: this CPU's best */
     void *ctx;
+    /* Called after each visit, and for each view of a search; may be NULL. */
     void (*visited)(void *ctx, const struct pretrain_visit *v);
     void (*view)(void *ctx, const struct pretrain_visit *v, const struct tune_view *t);
     /* For tests: fills outcome and ms instead of measuring; no records are then used. */

@@ -21,7 +21,7 @@ struct training {
     struct records *records;             /* NULL: o->measure measures */
     const char *isa, *summary;
     struct str weights;  /* the weights after the latest visit; empty before the first */
-    uint64_t seen;                       /* state of the weights file (file_seen) */
+    uint64_t seen;  /* state of the weights file when this run last read or wrote it (file_seen) */
     int done;                            /* number of finished visits */
     /* The members below belong to the current visit. */
     struct pretrain_visit v;
@@ -136,7 +136,7 @@ static bool search(struct training *t, struct kernels *k, struct str *weights, s
     struct search_opts so = {
         .budget = t->p->budget, .seed = visit_seed(t), .strategy = &strategy_ppo,
         .entropy = t->p->entropy,
-        .cold = true,                            /* a slow start lets the agents learn more */
+        .cold = true,                            /* agents learn more without start points */
         .weights = t->weights.len ? t->weights.data : NULL, .weights_bytes = t->weights.len,
         .weights_out = weights,
     };
@@ -164,7 +164,7 @@ static bool canonical(struct training *t, struct err *e)
     return true;
 }
 
-/* Runs one search.  Discards its weights when it is cancelled. */
+/* Runs one search.  Discards the new weights when the search is cancelled. */
 static bool visit(struct training *t, struct err *e)
 {
     struct tune_lines bare = { .name = "session" };
@@ -221,7 +221,7 @@ static bool write_weights(struct training *t, struct err *e)
     return ok;
 }
 
-/* Returns the number of visits behind a file of weights; -1: they come from another training. */
+/* Returns after how many visits weights were written; -1: they come from another training. */
 static int visits_of(const struct training *t, const char *trained)
 {
     int of = t->p->n * t->p->passes;

@@ -7,7 +7,7 @@
 #define ALPHA 0.2
 #define BETA 2
 #define ROUNDS_BACK 3
-#define BY_TURNS 20                       /* every 20th round, 5 %, is given by turns */
+#define BY_TURNS 20                       /* every 20th round (5 %) goes to the tasks in turn */
 #define AT_BOUND 1.03
 
 static double latest(const struct task_rounds *t)
@@ -52,7 +52,7 @@ double task_rounds_hope(const struct task_rounds *t, int n)
     return most;
 }
 
-/* Returns the turn-th of the open tasks; after the last one it starts over. */
+/* Returns the open task number `turn`, from 0; after the last open task comes the first one. */
 static int by_turns(const struct task_rounds *t, int n, int turn)
 {
     int open = 0;

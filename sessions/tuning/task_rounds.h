@@ -8,7 +8,7 @@
 struct task_rounds {
     double weight;                        /* number of calls in the network */
     double flop;                          /* FLOPs of one call */
-    double bound_s;  /* least seconds by the roofline, at which rounds end; 0: unknown */
+    double bound_s;  /* least seconds by the roofline; near it, rounds end; 0: unknown */
     const char *kind;                     /* tasks of one kind are similar: "conv2d" */
     bool closed;                          /* whether it gets no more rounds */
     int n; const double *best_s;
@@ -19,14 +19,15 @@ struct task_rounds {
  *
  *     w [ alpha (g(t) - g(t-D))/D + (1-alpha) min(-g(t)/t, beta C/V - g(t)) ]
  *
- * with alpha 0.2, beta 2 and D 3 rounds, or as many as there were.  g(t) is the least time after
- * round t, w the weight, C the task's FLOP, V the greatest FLOP/s of a task of its kind. */
+ * with alpha 0.2, beta 2 and D = min(3, t - 1).  t is the number of rounds so far, g(t) the least
+ * time after round t, w the weight, C the task's FLOP, V the greatest FLOP/s of a task of its
+ * kind. */
 double task_rounds_gain(const struct task_rounds *t, int n, int i);
-/* Returns by how many seconds of a run the best next round may gain, over all open tasks; INFINITY
- * while one of them has had no round. */
+/* Returns the most seconds of a run that the next round of an open task may gain; INFINITY while an
+ * open task has had no round. */
 double task_rounds_hope(const struct task_rounds *t, int n);
 /* Returns the task of the next round: first a task without rounds, then the task with the greatest
- * gain. In every 20th round the tasks take turns.  -1: all are closed or at their bounds. round:
- * the number of rounds of all tasks so far. */
+ * gain. Every 20th round goes to the open tasks in turn, whatever their gain.  -1: all are closed
+ * or at their bounds. round: the number of rounds of all tasks so far. */
 int task_rounds_next(const struct task_rounds *t, int n, int round);
 #endif

@@ -208,7 +208,8 @@ static double speedup_of(const struct tuning *t)
     return t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
 }
 
-/* Returns the measurement of the start or the winner in the comparison of both, or in the final. */
+/* Returns the measurement of c in the comparison of start and winner, else in the final; NULL: c
+ * was not timed in turns. */
 static const struct measurement *in_turns(const struct tune_result *r,
                                           const struct tune_candidate *c)
 {
@@ -299,7 +300,8 @@ static bool won_by_session(const struct tuning *t, struct inquiry *q)
            streq(records_steps(q->mem, line, n), records_steps(q->mem, t->line, t->n_lines));
 }
 
-/* Fills t from a finished run: its winner, the session's latency in its final, the failures. */
+/* Fills t from a finished run: its winner, the time of its first trial (the session's schedule),
+ * and the failures. */
 static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
 {
     const struct record_run *run = q->finished;

@@ -14,7 +14,7 @@ struct tuning_opts {
     int budget;                          /* 0: the budget of the resumed run, else TUNING_BUDGET */
     bool seed_given; uint64_t seed;      /* if not given: the seed of the resumed run, else 1 */
     const char *strategy;  /* NULL: the strategy of the resumed run, else see tune_strategy */
-    int joint;                           /* trials for layouts; 0: as plan_of divides */
+    int joint;                           /* trials for layouts; 0: see plan_of */
     double time_s;                       /* time limit of the search in seconds; 0: none */
     int levels;                          /* levels of the layout templates: 1 or 2; 0: 1 */
     bool loop_only;
@@ -22,23 +22,24 @@ struct tuning_opts {
      * only runs with the same objective and device can answer or be resumed. */
     bool simulated;
     bool cold;                           /* see struct search_opts */
-    /* Each is "layout" (the session's layouts), "all-layouts" or a layout step. */
+    /* Each pin is "layout" (the session's layout steps stay), "all-layouts" (all layouts stay) or a
+     * layout step. */
     int n_pins; const char *const *pin;
     int experts;  /* number of expert schedules as seeds; 0: TUNING_EXPERTS; < 0: none */
     bool resume;                         /* whether to resume the latest stopped or killed run */
     /* whether to start a new run, instead of refusing, if the stopped run has another budget */
     bool any_budget;
     bool fresh;                          /* whether not to answer from a finished run */
-    /* whether a study asks: only a run with exactly this budget answers, even if a stopped one
-     * could be resumed, and no ledger is measured */
+    /* whether a study asks.  Only a run with exactly this budget then answers, even if a stopped
+     * run could be resumed.  No ledger is measured. */
     bool study;
     struct measure_opts measure;         /* threads, target, compiler, data seed */
-    unsigned baselines;
+    unsigned baselines;                  /* 1 << enum vendor_library */
     const char *records;                 /* path of the file; NULL: records_path */
     const char *weights; size_t weights_bytes;
     bool no_ledger;                      /* whether not to measure the winner step by step */
     struct follow *follow;               /* a schedule to follow (follow.h), or NULL */
-    const struct cancel *stop;           /* ends the search alone (struct tune_opts), or NULL */
+    const struct cancel *stop;           /* ends the search early (struct tune_opts) */
 };
 
 struct tuning {
@@ -122,24 +123,26 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
  * steps won, `here` undoes all steps. */
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
 /* Appends ", 1.25x as fast" and `than`, which is " as before" or empty, and the interval.  A ratio
- * of times that were not measured in turns is "about" that.  Appends nothing if it is unknown. */
+ * of times that were not measured in turns is printed as "about 1.25x".  Appends nothing if the
+ * speedup is unknown. */
 void tuning_print_speedup(const struct tuning *t, const char *than, struct str *out);
 /* Counts the expert schedules among the seeds; t->result must exist. */
 int tuning_experts(const struct tuning *t);
-/* Sets *out to the time of the session's schedule / time of c, with its interval.  False, without a
- * change of *out: they were not timed in turns. */
+/* Sets *out to the time of the session's schedule / time of c, with its interval.  Returns false,
+ * without a change of *out, if the two were not timed in turns. */
 bool tuning_gain(const struct tune_result *r, const struct tune_candidate *c, struct ratio *out);
 /* A candidate that was timed in turns with others after the search.  trial: its index in the view.
- * ms: the median, of which speedup is a ratio; NAN: it failed there.  speedup: over the session's
- * schedule; NAN: those two were not timed in turns. */
+ * ms: its median time; NAN: it failed there.  speedup: ratio of medians, session's schedule over
+ * this candidate; NAN: the two were not timed in turns. */
 struct tuning_timed { int trial; double ms, speedup; };
 enum { TUNING_MOST_TIMED = TUNE_FINALISTS + 2 };
 /* Returns how many candidates were timed in turns: the winner comes first, then the others by
  * time, failed ones last. */
 int tuning_timed(const struct tune_result *r, struct tuning_timed out[TUNING_MOST_TIMED]);
-/* Returns the index of a candidate in the trials of the view; -1: it is NULL or not there. */
+/* Returns the index of a candidate in the trials of the view; -1: c is NULL or no trial. */
 int tuning_trial(const struct tune_result *r, const struct tune_candidate *c);
-/* Returns the fastest trial of the search among those n if another one won in turns; else NULL. */
+/* Returns the trial that was the fastest of the search, if it is one of the n that were timed in
+ * turns but another one won; else NULL. */
 const struct tuning_timed *tuning_lost(const struct tuning_timed *timed, int n,
                                        const struct tune_view *v);
 /* Appends "trial 21 was faster in the search (2.46 ms), 3.12 ms in turns"; add_ms appends a

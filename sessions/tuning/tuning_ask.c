@@ -89,8 +89,8 @@ static struct tune_lines without_parallel(struct arena *a, const struct expert_s
     return l;
 }
 
-/* Adds expert schedules as seeds.  A parallel one is followed by a copy without its parallel loops,
- * because starting threads takes longer than a small operator. */
+/* Adds expert schedules as seeds.  A parallel schedule is followed by a copy without its parallel
+ * loops, because starting threads may take longer than a small operator. */
 static void take_experts(struct inquiry *q, const struct expert_schedule *list, int n, int most)
 {
     for (int i = 0; i < n && q->n_schedules <= most; i++) {

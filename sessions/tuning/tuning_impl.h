@@ -14,13 +14,14 @@ struct inquiry {
     struct arena *mem, *scratch;         /* mem becomes t's arena */
     const char *spec; const struct target *target; int threads;
     uint64_t data_seed;
-    double accuracy;                     /* accuracy of the algorithms that experts may choose */
+    double accuracy;                     /* largest error of algorithms of experts */
     /* schedule[0] is the session's */
     int n_schedules; struct tune_lines schedule[1 + TUNING_MOST_EXPERTS];
     int n_pins; const char **pin;
-    bool fixed;
+    bool fixed;                          /* whether all layouts stay */
     const char *options;                 /* JSON of options_text */
     struct records *records;
+    /* the runs that can answer and that can be resumed, or NULL */
     const struct record_run *finished, *stopped;
     const struct record_run *other_budget;  /* a stopped run with another budget, or NULL */
     struct record_run fresh;             /* a new run, until its first measurement */

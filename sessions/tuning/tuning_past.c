@@ -18,7 +18,7 @@ struct past {
     VEC(const char *) layouts;           /* per arm: its layout lines, as in the record */
 };
 
-/* Returns the layout that these lines give the output, as text. */
+/* Returns the notation of the layout that these lines give the output. */
 static const char *family_of(struct past *p, const char *layouts)
 {
     struct arena *a = arena_new();
@@ -38,7 +38,8 @@ static const char *family_of(struct past *p, const char *layouts)
     return family;
 }
 
-/* Returns the arm of the lines before the first loop step; adds it when it is new. */
+/* Returns the index of the arm whose layouts are the lines before the first loop step; adds a new
+ * arm when there is none. */
 static int arm_of(struct past *p, const char *steps)
 {
     struct str layouts = {0};

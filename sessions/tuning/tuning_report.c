@@ -28,8 +28,9 @@ static void set_ledger(const struct tuning *t, struct history *h, int step)
         history_add_measured(h, history_current(h)->id, &t->ledger[step], false);
 }
 
-/* Walks the winner's steps from state 0 and stores their measurements: on the branch that has them,
- * else by applying them, on a new branch unless `here` can take them. */
+/* Goes through the winner's steps from state 0 and stores their measurements.  Uses the branch that
+ * has exactly these steps.  If there is none, applies them: with `here` to a current branch without
+ * steps, else to a new branch. */
 static bool walk_winner(const struct tuning *t, struct session *s, bool here, struct err *e)
 {
     struct history *h = s->history;

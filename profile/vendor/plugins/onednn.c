@@ -15,7 +15,8 @@ struct onednn_candidate {
     dnnl_primitive_t primitive;
     int n_args;
     dnnl_exec_arg_t arg[MAX_ARGS];
-    /* arg[i] in the buffer of the caller, row-major; NULL: not a tensor of the caller */
+    /* plain[i]: arg[i] as it is in the caller's row-major buffer; NULL: not a tensor of the
+     * caller */
     dnnl_memory_t plain[MAX_ARGS];
     /* out: index of the result; residual: index of the tensor that is copied into it first, or
      * -1 */
@@ -86,8 +87,8 @@ static dnnl_status_t reorder(struct vendor_handle *h, dnnl_memory_t from, dnnl_m
     return s;
 }
 
-/* Describes a tensor with as many dims as the result: the bias of a matrix product is a row with
- * the same data. */
+/* Describes the data of t in the caller's buffer. md: its descriptor in the library, which also
+ * serves if the ranks differ: the bias of a matrix product is a row with the same data. */
 static dnnl_status_t plain_like(const struct vendor_tensor *t, const dnnl_memory_desc_t *md,
                                 dnnl_memory_desc_t *out)
 {
@@ -98,7 +99,8 @@ static dnnl_status_t plain_like(const struct vendor_tensor *t, const dnnl_memory
     return onednn_plain(t, out);
 }
 
-/* Adds the memory of the library for tensor i, filled unless it is the result. */
+/* Adds the memory of the library for tensor i. It is filled from the caller's buffer, unless it is
+ * for the result. */
 static dnnl_status_t add_tensor(struct vendor_handle *h, struct onednn_candidate *c, struct wish *w,
                                 dnnl_primitive_desc_t pd, int i)
 {

@@ -59,7 +59,7 @@ static dnnl_status_t by_tag(const struct vendor_tensor *t, dnnl_format_tag_t tag
     return dnnl_memory_desc_init_by_tag(md, t->rank, dims, dnnl_f32, tag);
 }
 
-/* Describes a dense tensor with dims from the outermost to the innermost in this order. */
+/* Describes a dense tensor. order: its dims from the outermost to the innermost. */
 static dnnl_status_t dense(const struct vendor_tensor *t, const int *order, dnnl_memory_desc_t *md)
 {
     int64_t stride[MAX_RANK], elems = 1;
@@ -241,7 +241,8 @@ static dnnl_status_t init_layer_norm(const struct wish *w, union operation *op)
                                                       (float)w->p->alpha, flags);
 }
 
-/* With statistics folded into scale and shift, mean is 0 and variance 1. */
+/* The statistics are always arguments: mean 0 and variance 1 where they are folded into scale and
+ * shift. */
 #define BATCH_NORM_FLAGS (dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift)
 
 static dnnl_status_t init(const struct wish *w, union operation *op)

@@ -5,13 +5,13 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-/* The layout of the data tensors.  ANY: oneDNN chooses it; AUTO: oneDNN also chooses the algorithm
- * (Winograd). */
+/* The layout of the data tensors.  ANY: oneDNN chooses it; AUTO: oneDNN also chooses the algorithm,
+ * for example Winograd. */
 enum form { FORM_ANY, FORM_AUTO, FORM_FIRST, FORM_LAST, FORM_BLOCKED, FORM_B_TRANSPOSED };
 
-/* A request to the library. pool: compute a reduction as a pool. sum: the first post-operation
- * adds its operand by accumulating into the result, into which the operand was copied before the
- * run. */
+/* A request to the library. pool: compute a reduction as a pool. sum: the first post-operation adds
+ * a tensor. This tensor is copied into the result before the run, and the library accumulates into
+ * the result. */
 struct choice { enum form form; bool pool, sum; };
 
 /* The descriptors that one candidate asks for. The library answers with its own. */
@@ -27,11 +27,11 @@ const struct vendor_tensor *onednn_find(const struct vendor_problem *p, enum ven
 dnnl_status_t onednn_plain(const struct vendor_tensor *t, dnnl_memory_desc_t *md);
 /* Fills the descriptors w->md for the layout. */
 dnnl_status_t onednn_wish(struct wish *w);
-/* Makes the descriptor of the operator with its post-operations, whose operands take the layout
- * of the result. */
+/* Makes the descriptor of the operator with its post-operations, whose operands get the layout of
+ * the result. */
 dnnl_status_t onednn_describe(struct wish *w, dnnl_primitive_desc_t *out);
-/* Returns the descriptor that the primitive expects for this tensor, and its argument number.
- * NULL: the descriptor in w->md. */
+/* Returns the descriptor that the primitive expects for this tensor, and stores its argument
+ * number.  NULL: the primitive takes the descriptor in w->md. */
 const dnnl_memory_desc_t *onednn_wants(const struct wish *w, dnnl_primitive_desc_t pd, int tensor,
                                        int *arg);
 /* Prints the name of a layout, "nhwc" or "OIhw16i16o": the dims in the order of their strides,
