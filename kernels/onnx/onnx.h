@@ -1,5 +1,5 @@
-/* ONNX models: a model that was checked, its graph as statements (kernels/ops/graph.h), and the
- * tensors of its files.
+/* ONNX models: reads and checks them, translates their graphs to statements (kernels/ops/graph.h),
+ * and gives the data of their tensors.
  *
  * Reading is strict: an error in a file names the node or tensor and the field.  An operator
  * without a corresponding statement is not an error of the file: its node, and the nodes that read
@@ -16,8 +16,8 @@
 
 enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = INT32_MAX /* protobuf's limit */ };
 
-/* A tensor with its data: f for floats of any size, as float32; i for integers and bool; both NULL
- * for other types. */
+/* A tensor with its data.  Floats of any width are in f, as float32; integers and bools are in i.
+ * Both are NULL for other types. */
 struct onnx_tensor {
     const char *name;
     int type;                             /* ONNX number of the type (onnx_type_name) */
@@ -26,7 +26,7 @@ struct onnx_tensor {
     int64_t elems;
     const f32 *f;
     const int64_t *i;
-    bool one;                             /* whether every element is f[0] or i[0] */
+    bool one;  /* whether f or i holds a single element, which is the value of all */
 };
 
 enum onnx_attr_kind { ATTR_INT, ATTR_FLOAT, ATTR_TEXT, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR,
@@ -50,8 +50,9 @@ struct onnx_node {
     const struct onnx_attr *attr;
 };
 
-/* An input or output of the graph. A dim without a number is -1; dim_name is then its name in the
- * model, or NAME.1 for dim 1 of NAME.  rank -1: the shape is unknown. */
+/* An input or output of the graph.  An open dim, whose size the model leaves free, is -1.  Its
+ * dim_name is the name in the model, or NAME.1 for a nameless dim 1 of NAME; other dims have none.
+ * rank -1: the shape is unknown. */
 struct onnx_port {
     const char *name;
     int type, rank;
@@ -59,32 +60,34 @@ struct onnx_port {
     const char *dim_name[ONNX_MAX_RANK];
 };
 
-/* The shape that a model declares for a value inside its graph (value_info).  A dim without a
- * number is -1. */
+/* The shape that a model declares for a value inside its graph (value_info).  An open dim is -1. */
 struct onnx_declared { const char *name; int rank; const int64_t *dims; };
 
 struct onnx_model {
     struct arena *arena;
     void *data;                           /* the bytes of the file; large tensors point into them */
     const char *file;                     /* path of the file; NULL: read from memory */
-    const char *name, *producer;          /* name of the graph; "pytorch 1.2", or "" */
-    int64_t opset, ir;
+    const char *name, *producer;          /* name: of the graph; producer: "pytorch 1.2", or "" */
+    int64_t opset, ir;                    /* versions of the operators and of the file format */
     int n_nodes, n_init, n_in, n_out, n_declared;
     const struct onnx_node *node;
     const struct onnx_tensor *init;
     const struct onnx_declared *declared; /* sorted by name */
     struct onnx_port *in, *out;           /* in: the inputs that are not initializers */
-    const char *dims;                     /* the dims set by onnx_set_dims; NULL: none */
+    const char *dims;                     /* the text given to onnx_set_dims; NULL: none */
 };
 
-const char *onnx_type_name(int type);     /* "float", "int64"; "type 99" */
-/* Reads a model; errors call the data `what`. The caller frees *out with onnx_free. */
+const char *onnx_type_name(int type);     /* "float", "int64", ...; "unknown" */
+/* Read a model from memory (errors call it `what`) or from a file.  The caller frees *out with
+ * onnx_free. */
 bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model **out,
                struct err *e);
 bool onnx_load(const char *path, struct onnx_model **out, struct err *e);
 void onnx_free(struct onnx_model *m);
-/* Sets the open dims that "batch=1,sequence=128" names.  Fails when no open dim has a name. */
+/* Sets open dims from a text like "batch=1,sequence=128".  Fails when a name in it is not the name
+ * of an open dim. */
 bool onnx_set_dims(struct onnx_model *m, const char *dims, struct err *e);
+void onnx_open_dims(struct onnx_model *m);               /* takes back what onnx_set_dims has set */
 /* Reads a file with a single tensor, such as test data. */
 bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tensor **out,
                       struct err *e);
@@ -97,22 +100,22 @@ struct onnx_binding {
 struct onnx_graph {
     struct str text;                      /* the statements; "" when a node is not supported */
     struct str notes;                     /* model, producer, and the assumptions of the import */
-    VEC(struct onnx_binding) input, output;
+    VEC(struct onnx_binding) input, output;  /* input: the inputs and the constants */
     /* n_unsupported does not count nodes that only depend on unsupported ones */
     int n_nodes, n_unsupported;
     const char **reason;  /* per node: why it is not supported; NULL: it is supported */
     const char **shape;                   /* per node: the shape of its first output, or "" */
     struct arena *arena;
 };
-/* Translates a model to statements. given: data of inputs, for operators that need the values of an
- * input (the shape of a Reshape); NULL: none.  Fails only for errors of the whole model. */
+/* Translates a model to statements. given: data of some inputs, for operators that need the values
+ * of an input (the shape of a Reshape).  An unsupported node is not a failure (out->reason). */
 bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *given, int n_given,
                  struct onnx_graph *out, struct err *e);
 void onnx_graph_free(struct onnx_graph *g);
-/* Returns the initializer called `name`, or the value of that name if nodes compute it from
- * constants, as floats; NULL: neither exists.  The result lives as long as the model.  If the name
- * ends in ?DIMS, the value is computed with these open dims (onnx_set_dims). */
+/* Returns the data, as floats, of the initializer `name`, or of the value `name` that nodes compute
+ * from constants.  NULL: there is none, or float32 cannot hold it exactly.  The result lives as
+ * long as the model.  A name that ends in ?DIMS first sets these open dims (onnx_set_dims). */
 const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name);
-/* Prints a line per node: operator, name, shape, and why it is not supported. */
+/* Prints a line per node: operator, name, and the shape or why the node is not supported. */
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g);
 #endif

@@ -19,6 +19,16 @@ static int set_dim(struct onnx_port *port, int n_ports, const char *name, size_t
     return found;
 }
 
+void onnx_open_dims(struct onnx_model *m)
+{
+    for (int i = 0; i < m->n_in + m->n_out; i++) {
+        struct onnx_port *p = i < m->n_in ? &m->in[i] : &m->out[i - m->n_in];
+        for (int d = 0; d < p->rank; d++)
+            p->dims[d] = p->dim_name[d] ? -1 : p->dims[d];
+    }
+    m->dims = NULL;
+}
+
 /* Sets the error for a name that no open dim has. */
 static bool no_such_dim(const struct onnx_model *m, const char *name, int n, struct err *e)
 {

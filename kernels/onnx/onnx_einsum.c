@@ -1,4 +1,5 @@
-/* Translates Einsum of one or two tensors.  Two tensors become a product of batches of matrices:
+/* Translates Einsum of one or two tensors.  Two tensors become a product of batches of matrices.
+ * Their dims are first moved into this order (batch: in x, y and the result; summed: in x and y):
  *
  *     x: batch, kept of x, summed     y: batch, summed, kept of y     ->  batch, kept x, kept y */
 #include "kernels/onnx/onnx_impl.h"
@@ -6,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Letters in the order of dims. */
+/* The letters of a tensor, one per dim. */
 struct labels { int n; char at[ONNX_MAX_RANK]; };
 
 static bool has(const struct labels *l, char c)
@@ -54,7 +55,8 @@ static void implicit(const struct labels *in, int n, struct labels *out)
     }
 }
 
-/* Sums the dims of x whose letters are in neither a nor b, and drops them. */
+/* Sums x over the dims whose letters are in neither a nor b (b may be NULL), and removes these
+ * letters from *l. */
 static int sum_others(struct imp *im, int x, struct labels *l, const struct labels *a,
                       const struct labels *b)
 {
@@ -77,8 +79,8 @@ static int permute(struct imp *im, int x, const struct labels *from, const struc
     return from->n > 1 ? onnx_emit_transpose(im, x, perm) : x;
 }
 
-/* Appends the letters of l that are (or are not) in a, and are (or are not) in b.  Returns the
- * product of their extents in s. */
+/* Appends to *out the letters of l that are in a (not in a, if in_a is false), and likewise in b.
+ * Returns the product of their extents in s, the shape of l's tensor. */
 static int64_t take(struct labels *out, const struct labels *l, const struct shape *s,
                     const struct labels *a, bool in_a, const struct labels *b, bool in_b)
 {
@@ -145,8 +147,11 @@ static bool einsum(struct imp *im)
     struct labels l[2], result;
     int in[2], n = 0, y;
     do {
-        if (n == im->n->n_in || n == 2)
-            return onnx_refuse(im, "a sum of %d tensors is not supported", im->n->n_in);
+        if (n == im->n->n_in)
+            return onnx_refuse(im, "attribute equation has more than %d terms for %d inputs", n, n);
+        if (n == 2)
+            return onnx_refuse(im, "an equation of %d tensors is not supported; use one or two",
+                               im->n->n_in);
         if (!onnx_in_stmt(im, n, &in[n]) || !read_term(im, &s, &l[n]))
             return false;
         n++;

@@ -72,7 +72,7 @@ static bool constant_of_shape(struct imp *im)
     return true;
 }
 
-/* Makes the numbers from start to limit. */
+/* Translates Range: makes the numbers start, start + delta, ... before limit. */
 static bool range(struct imp *im)
 {
     double from, to, step;
@@ -82,7 +82,7 @@ static bool range(struct imp *im)
         return false;
     double n = step == 0 ? 0 : ceil((to - from) / step);
     if (!(n >= 1 && n <= MAX_FOLD))
-        return onnx_refuse(im, "%g numbers are not possible", n);
+        return onnx_refuse(im, "it would make %g numbers; 1 to %d are possible", n, MAX_FOLD);
     bool whole = onnx_is_int(v->type);
     int64_t *i = whole ? ARENA_ARRAY(im->a, int64_t, (int64_t)n) : NULL;
     f32 *f = whole ? NULL : ARENA_ARRAY(im->a, f32, (int64_t)n);
@@ -209,7 +209,7 @@ static bool fold_statements(struct imp *im, const struct handler *h)
             small &= onnx_shape_elems(&v->shape) <= (onnx_is_int(v->type) ? MAX_FOLD
                                                                           : MAX_FOLD_FLOATS);
     }
-    bool view = false;                    /* weights keep their names */
+    bool view = false;  /* whether a result is a weight in another shape, which keeps its name */
     for (int k = 0; k < im->n->n_out && small; k++) {
         struct value *v = im->n->out[k][0] ? onnx_find_value(im, im->n->out[k]) : NULL;
         if (!v || v->stmt < 0 || v->data)

@@ -237,7 +237,8 @@ static void block_outputs(struct imp *im, int by)
     }
 }
 
-/* Marks outputs that no handler set (the mask of a Dropout): their readers are unsupported. */
+/* Blocks the outputs that no handler set (the indices of a MaxPool): their readers are
+ * unsupported. */
 static void settle_outputs(struct imp *im)
 {
     for (int k = 0; k < im->n->n_out; k++) {
@@ -247,7 +248,8 @@ static void settle_outputs(struct imp *im)
     }
 }
 
-/* Whether the shapes of all inputs are known. A tensor with an open dim has no shape. */
+/* Whether the shapes of all inputs are known.  An open dim other than the first leaves the shape
+ * unknown (add_input). */
 static bool shapes_known(struct imp *im)
 {
     for (int i = 0; i < im->n->n_in; i++) {
@@ -267,8 +269,8 @@ static void run_node(struct imp *im, int blocked)
     im->type = in && onnx_is_number(in->type) ? in->type : TYPE_FLOAT;
     if (blocked >= 0) {
         block_outputs(im, blocked);
-        g->reason[im->node] = arena_printf(im->a, "waits for node %.200s",
-                                           im->m->node[blocked].name);
+        g->reason[im->node] = arena_printf(im->a, "depends on a result of node %.200s that is not "
+                                           "supported", im->m->node[blocked].name);
         return;
     }
     bool ok = im->stmt.len > MAX_STATEMENTS
@@ -350,7 +352,7 @@ static bool compose(struct imp *im, struct err *e)
     return ok;
 }
 
-/* Marks the node whose statement cannot be composed as unsupported. */
+/* Marks a node as unsupported: the node of the statement at the line of *e. */
 static void blame(struct imp *im, const struct err *e)
 {
     int line = 0;
@@ -366,7 +368,8 @@ static void blame(struct imp *im, const struct err *e)
     str_clear(&im->out->text);
 }
 
-/* Makes every output of the model a statement of its own: an input is copied. */
+/* Makes every output of the model a statement of its own: an output that is an input or a constant
+ * is copied. */
 static bool end_outputs(struct imp *im, struct err *e)
 {
     for (int k = 0; k < im->m->n_out; k++) {
@@ -497,11 +500,15 @@ const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name)
         if (streq(m->init[i].name, name))
             return m->init[i].f || m->init[i].i ? onnx_as_floats(m->arena, &m->init[i], &bad)
                                                 : NULL;
-    if (dims && !onnx_set_dims(m, dims + 1, &e))
+    struct onnx_model with = *m;      /* the model is kept for other sessions, with other dims */
+    with.in = ARENA_DUP(m->arena, m->in, m->n_in);
+    with.out = ARENA_DUP(m->arena, m->out, m->n_out);
+    onnx_open_dims(&with);
+    if (dims && !onnx_set_dims(&with, dims + 1, &e))
         return NULL;
     if (dims)
         name = arena_strndup(m->arena, name, (size_t)(dims - name));
-    struct imp im = begin(m, &g);
+    struct imp im = begin(&with, &g);
     const struct value *v = run_all(&im, NULL, 0, &e) ? onnx_find_value(&im, name) : NULL;
     const struct onnx_tensor *t = NULL;
     if (v && v->data && (v->data->f || v->data->i) && !v->data->one)

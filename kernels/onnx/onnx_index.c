@@ -5,9 +5,10 @@
 #include <string.h>
 
 enum { MAX_MATRIX = 1 << 20, MAX_PICKS = 64 };
+enum { MAX_INDEX = 1 << 24 };             /* float32 holds all integers up to this one */
 
-/* Reads input i as at most max constant indices into `at`, each in [0, n).  Returns how many; 0
- * when they are not constant or too many. */
+/* Reads input i, at most max constant indices, into `at`, each converted to [0, n).  Returns how
+ * many; 0 when they are not constant, too many, or outside of [-n, n). */
 static int known_indices(struct imp *im, int i, int64_t n, int64_t *at, int max)
 {
     int count;
@@ -23,12 +24,18 @@ static int known_indices(struct imp *im, int i, int64_t n, int64_t *at, int max)
     return count;
 }
 
-/* Checks that the constant indices of input i are in [-n, n).  Indices that are not constant must
- * be exact as float32. */
+static bool refuse_indices(struct imp *im, int64_t n)
+{
+    return onnx_refuse(im, "it indexes %lld elements, but float32 holds indices only up to %d",
+                       (long long)n, MAX_INDEX);
+}
+
+/* Checks that the constant indices of input i are in [-n, n), and that float32 holds all indices
+ * below n exactly. */
 static bool indices_fit(struct imp *im, int i, int64_t n)
 {
-    if (n > 1 << 24)
-        return onnx_refuse(im, "an index of %lld elements is not exact as float32", (long long)n);
+    if (n > MAX_INDEX)
+        return refuse_indices(im, n);
     const struct onnx_tensor *t = onnx_in_value(im, i)->data;
     for (int64_t k = 0; t && (t->i || t->f) && k < (t->one ? 1 : t->elems); k++) {
         double at = onnx_number(t, k);
@@ -50,14 +57,16 @@ static bool gather(struct imp *im)
     if (!onnx_axis_in(im, onnx_attr_int(im, "axis", 0), s.rank, &axis) ||
         !indices_fit(im, 1, s.dim[axis]))
         return false;
+    int rank = table->shape.rank - 1 + v->shape.rank;
+    if (rank > MAX_RANK)
+        return onnx_refuse(im, "its result would have %d dimensions; at most %d are possible", rank,
+                           MAX_RANK);
     for (int d = 0; d < table->shape.rank; d++)
         if (d != axis)
             out.dim[out.rank++] = s.dim[d];
         else
-            for (int k = 0; k < v->shape.rank && out.rank < ONNX_MAX_RANK; k++)
+            for (int k = 0; k < v->shape.rank; k++)
                 out.dim[out.rank++] = v->shape.dim[k];
-    if (out.rank > MAX_RANK)
-        return onnx_refuse(im, "its result has %d dimensions", out.rank);
     int n = known_indices(im, 1, s.dim[axis], at, COUNT_OF(at)), run = 1, part[MAX_PICKS];
     while (run < n && at[run] == at[0] + run)
         run++;
@@ -133,9 +142,8 @@ static bool gather_nd(struct imp *im)
         to.dim[to.rank++] = out.dim[out.rank++] = s.dim[d];
     struct shape flat_shape = { 1, { onnx_shape_elems(&i) / r } }, got = to;
     got.dim[0] = flat_shape.dim[0];
-    if (rows > 1 << 24)
-        return onnx_refuse(im, "an index of %lld elements is not exact as float32",
-                           (long long)rows);
+    if (rows > MAX_INDEX)
+        return refuse_indices(im, rows);
     if (!onnx_emit_reshape(im, x, &to, &x) || !onnx_emit_reshape(im, flat, &flat_shape, &flat))
         return false;
     x = onnx_emit(im, "gather", (int[]){ x, flat }, 2, &got, "axis=0");
@@ -151,7 +159,7 @@ static bool too_large(struct imp *im, int64_t n, int64_t m)
            !onnx_refuse(im, "a matrix of %lld x %lld is too large", (long long)n, (long long)m);
 }
 
-/* Emits first, first + step, ... along one axis of tensors of this rank. */
+/* Emits a constant: n numbers first, first + step, ... along one axis of a tensor of this rank. */
 static int numbers_along(struct imp *im, int rank, int axis, int64_t n, double first, double step)
 {
     struct shape s = { .rank = rank };
@@ -163,8 +171,9 @@ static int numbers_along(struct imp *im, int rank, int axis, int64_t n, double f
     return onnx_emit_data(im, "numbers", &s, f);
 }
 
-/* Emits the index along axis of the largest element of x; among equal ones the first or the last:
- * the largest of (x is the maximum) * rank in the order of preference. */
+/* Emits the index along axis of the largest element of x; of equal ones, the last or (last: false)
+ * the first.  Each element equal to the maximum gets a weight from 1 to n, which rises towards the
+ * wanted end.  The largest weight gives the index. */
 static bool emit_argmax(struct imp *im, int x, int axis, bool last, bool keep, int *out)
 {
     struct shape s = *onnx_shape_of(im, x);
@@ -339,6 +348,18 @@ static bool scatter_map(struct imp *im, const struct shape *s, const struct shap
     return true;
 }
 
+/* Whether the indices of a ScatterND into shape s place m updates: each list of r indices places
+ * one element for each position of the dims after the first r. */
+static bool fits_nd(const struct onnx_tensor *ids, const struct shape *s, int64_t m)
+{
+    int64_t r = ids->rank > 0 ? ids->dims[ids->rank - 1] : 0, each = 1;
+    if (r < 1 || r > s->rank)
+        return false;
+    for (int d = (int)r; d < s->rank; d++)
+        each *= s->dim[d];
+    return ids->elems / r * each == m;
+}
+
 /* Translates scatters with constant indices: every element is gathered from data or updates. */
 static bool scatter(struct imp *im)
 {
@@ -358,9 +379,7 @@ static bool scatter(struct imp *im)
         !onnx_axis_in(im, onnx_attr_int(im, "axis", 0), s.rank, &axis))
         return false;
     bool nd = streq(im->n->op, "ScatterND");
-    if (nd ? v->data->rank < 1 || v->data->dims[v->data->rank - 1] > s.rank ||
-                 v->data->dims[v->data->rank - 1] < 1
-           : v->data->elems != m || us.rank != s.rank)
+    if (nd ? !fits_nd(v->data, &s, m) : v->data->elems != m || us.rank != s.rank)
         return onnx_refuse(im, "its indices and updates differ in shape");
     f32 *map = ARENA_ARRAY(im->a, f32, n);
     if (!scatter_map(im, &s, &us, v->data, axis, map))

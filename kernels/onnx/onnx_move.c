@@ -150,7 +150,8 @@ static bool unsqueeze(struct imp *im)
         more = (int)(onnx_in_value(im, 1)->data->elems & 0xff);
     struct shape to = { .rank = v->shape.rank + more };
     if (v->shape.rank < 0 || to.rank > ONNX_MAX_RANK)
-        return onnx_refuse(im, "a result of %d dimensions", to.rank);
+        return onnx_refuse(im, "its result would have %d dimensions; at most %d are supported",
+                           to.rank, ONNX_MAX_RANK);
     if (!axes_of(im, to.rank, &set, &given))
         return false;
     if (count(set) != more)
@@ -235,7 +236,7 @@ static bool slice(struct imp *im)
         to = step > 0 ? clamp(to, 0, dim) : clamp(to, -1, dim - 1);
         int64_t len = step > 0 ? (to - from + step - 1) / step : (to - from + step + 1) / step;
         if (len < 1 || (step > 0 ? to <= from : to >= from))
-            return onnx_refuse(im, "nothing is left of axis %d", d);
+            return onnx_refuse(im, "the slice of axis %d is empty", d);
         x = onnx_emit_slice(im, x, d, from, step, len);
     }
     if (im->stmt.data[x].n_in == 0)
@@ -301,12 +302,13 @@ static bool expand(struct imp *im)
         to.dim[d] = have > to.dim[d] ? have : to.dim[d];
     }
     if (to.rank > MAX_RANK)
-        return onnx_refuse(im, "a result of %d dimensions", to.rank);
+        return onnx_refuse(im, "its result would have %d dimensions; at most %d are supported",
+                           to.rank, MAX_RANK);
     return onnx_done(im, onnx_emit_expand(im, x, &to));
 }
 
-/* Repeats x by expansion: dim d becomes n[d] x d, from 1 x d; with `inner` it becomes d x n[d],
- * from d x 1. */
+/* Repeats each dim d of x n[d] times, by expansion.  A dim of s elements is reshaped to 1 x s and
+ * expanded to n[d] x s; with `inner` it is reshaped to s x 1 and expanded to s x n[d]. */
 static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
 {
     struct shape s = *onnx_shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
@@ -352,8 +354,8 @@ static bool border(struct imp *im, int x, int axis, int64_t before, int64_t afte
     int64_t n = s.dim[axis];
     int part[3], count = 0;
     if (mirror && (before >= n || after >= n))
-        return onnx_refuse(im, "mirrored padding of %lld is not less than the dimension",
-                           (long long)n);
+        return onnx_refuse(im, "mirrored padding must be less than the %lld elements of dimension "
+                           "%d", (long long)n, axis);
     if (before) {
         s.dim[axis] = before;
         part[count++] = mirror ? onnx_emit_slice(im, x, axis, before, -1, before)

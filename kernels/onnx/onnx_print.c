@@ -4,7 +4,8 @@
 
 #include "kernels/onnx/onnx.h"
 
-/* Prints a row. Names may have any length, so a long text is cut. */
+/* Prints one column of a row, padded to `width`.  Names may have any length, so a long text is
+ * cut. */
 static void put_row(struct str *out, int width, const char *text)
 {
     enum { MOST = 200 };
@@ -22,7 +23,8 @@ void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_g
     str_add(out, str_text(&g->notes));
     str_printf(out, "%d nodes, %d not supported", m->n_nodes, g->n_unsupported);
     if (blocked > g->n_unsupported)
-        str_printf(out, ", %d behind them", blocked - g->n_unsupported);
+        str_printf(out, ", and %d that depend%s on unsupported results", blocked - g->n_unsupported,
+                   blocked - g->n_unsupported == 1 ? "s" : "");
     str_add(out, "\n\n");
     for (int i = 0; i < m->n_nodes; i++) {
         const struct onnx_node *n = &m->node[i];

@@ -8,7 +8,8 @@
 enum { MAX_MATRIX = 1 << 22 };
 
 struct resize {
-    const char *mode, *place, *nearest;   /* mode, coordinate_transformation_mode, nearest_mode */
+    /* the attributes mode, coordinate_transformation_mode, nearest_mode */
+    const char *mode, *place, *nearest;
     double cubic, outside;
     bool antialias, exclude;
     int64_t n, to;                        /* elements of one axis before and after */
@@ -45,7 +46,7 @@ static double nearest(const struct resize *r, double x)
     return streq(r->nearest, "round_prefer_ceil") ? floor(x + 0.5) : ceil(x - 0.5);
 }
 
-/* Returns the weight of an element at a distance d from that position. */
+/* Returns the weight of an old element at distance d from the position of a new element. */
 static double weight(const struct resize *r, double d)
 {
     double a = r->cubic;
@@ -57,7 +58,7 @@ static double weight(const struct resize *r, double d)
     return d < 2 ? (((d - 5) * d + 8) * d - 4) * a : 0;
 }
 
-/* Adds the weights of the new element i to its column. */
+/* Fills column i of the matrix: the weights of the old elements in the new element i. */
 static void fill_column(const struct resize *r, int64_t i, f32 *matrix)
 {
     double x = place_of(r, (double)i), sum = 0;
@@ -97,7 +98,7 @@ static bool resize_axis(struct imp *im, const struct resize *r, int x, int axis,
     return onnx_emit_along(im, x, axis, matrix, r->to, out);
 }
 
-/* Whether the axis grows by a whole factor and only repeats elements, which an expansion does. */
+/* Whether the axis grows by a whole factor and only repeats elements, so that repeat() suffices. */
 static bool repeats(const struct resize *r)
 {
     bool by_whole = r->to % r->n == 0 && r->scale == (double)(r->to / r->n);
@@ -182,7 +183,8 @@ static bool resize(struct imp *im)
         !onnx_attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n))
         return false;
     const struct onnx_attr *list = onnx_attr(im, "scales");
-    for (int k = 0; list && list->kind == ATTR_FLOATS && k < list->n && k < ONNX_MAX_RANK; k++)
+    bool more = list && list->kind == ATTR_FLOATS;
+    for (int k = 0; more && k < list->n && n_scale < COUNT_OF(scale); k++)
         scale[n_scale++] = (double)list->floats[k];
     struct shape s = *onnx_shape_of(im, x);
     for (int d = 0; n == 0 && d < s.rank; d++)

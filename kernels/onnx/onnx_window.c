@@ -7,7 +7,8 @@
 
 enum { MAX_AXES = 3, MAX_STRIDE = 4096 };
 
-/* One spatial axis. p: padding before and after. */
+/* One spatial axis: size of the input and output (in, out), kernel k, stride s, dilation d, and
+ * padding before and after (p). */
 struct window_span { int64_t in, k, s, d, p[2], out; };
 struct windows { int n; struct window_span axis[MAX_AXES]; bool ceil; };
 
@@ -158,7 +159,8 @@ static bool lift_stmt(struct imp *im, int x, int *out)
     return onnx_emit_reshape(im, x, &s, out);
 }
 
-/* A convolution. in: data, weights, and perhaps a bias. */
+/* A convolution. in: statements of the data, the weights, and perhaps a bias. c, o: input and
+ * output channels. */
 struct onnx_conv { int in[3], n_in; int64_t c, o, groups; struct windows w; };
 
 static bool read_conv(struct imp *im, struct onnx_conv *c, bool transposed)
@@ -313,9 +315,10 @@ static bool conv_transpose(struct imp *im)
     return onnx_emit_reshape(im, y, &to, &y) && onnx_done(im, y);
 }
 
-/* Pools. A window over several axes is computed axis by axis. */
+/* Pools. A window over two axes without dilation is one statement.  Others are computed axis by
+ * axis. */
 
-/* Pools x, which has the shape P x C x rows x columns, over rows and columns. */
+/* Pools x, a 4-D tensor, over its last two dims. */
 static bool pool_two(struct imp *im, const char *family, int x, const struct window_span *rows,
                      const struct window_span *columns, const char *more, int *out)
 {
@@ -344,7 +347,7 @@ static bool dilated_max(struct imp *im, int x, const struct window_span *a, int 
     return true;
 }
 
-/* Pools along one axis; the axes before it and after it are merged. */
+/* Pools along axis d, as a 4-D tensor: the axes before and after d are merged. */
 static bool pool_one(struct imp *im, const char *family, int x, int d, const struct window_span *a,
                      const char *more, int *out)
 {
@@ -399,8 +402,8 @@ static bool pool(struct imp *im)
     for (int i = 0; i < w.n; i++) {
         if (!max && counts && w.ceil && w.axis[i].p[1] > end[i])
             return onnx_refuse(im,
-                               "windows after the padding together with counted padding are not "
-                               "supported");
+                               "ceil_mode=1 with count_include_pad=1 is not supported here: a "
+                               "window reaches beyond the padding");
         if (!max && w.axis[i].d > 1)
             return onnx_refuse(im, "means of dilated windows are not supported");
     }

@@ -107,6 +107,12 @@ static Onnx__AttributeProto *attribute(struct builder *b, char *word)
         x->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
         x->has_s = true;
         x->s = (ProtobufCBinaryData){ strlen(value), (uint8_t *)value };
+    } else if (strchr(value, '.') && strchr(value, ',')) {
+        x->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS;
+        for (char *p = value; *p; p += *p == ',') {
+            float f = strtof(p, &p);
+            PUSH(b, x->floats, x->n_floats, float, f);
+        }
     } else if (strchr(value, '.')) {
         x->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
         x->has_f = true;

@@ -89,6 +89,10 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 13, "in x:5,4; ints i:1,2,3; node Gather x i > y; out y:3,4",
       "y = slice(x) axis=0 from=1 to=4 step=1\n" },
     { 13, "in x:5,4; ints i:1,5; node Gather x i > y; out y", "index 5 is outside of the 5" },
+    { 13, "in7 i:1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1; in x:5,4,3; node Gather x i > y; out y",
+      "its result would have 18 dimensions; at most 8 are possible" },
+    { 13, "in x:4; ints i:1,1; in u:8; node ScatterND x i u > y; out y",
+      "its indices and updates differ in shape" },
     { 13, "in9 m:2; in x:2; in z:2; node Where m x z > y; out y", "y = where(m, x, z)\n" },
     { 13, "in7 x:2; node Cast x > y to=1; out y", "y = identity(x)\n" },
     { 13, "in x:2; node Cast x > y to=16; out y", "rounding to bfloat16 is not supported" },
@@ -99,6 +103,8 @@ static const struct { int opset; const char *model, *expect; } models[] = {
           "node Where e two s > t; node Expand x t > y; out y:2,3", "y = expand(x) shape=2,3\n" },
     { 13, "in x:64,4096; ints n:4096,4096; node ConstantOfShape n > w; node MatMul x w > y; out y",
       "w = const d0=4096 d1=4096 value=0\n" },
+    { 9, "in x:1,1,2,2; const s:32; node Upsample x s > y scales=1.,1.,2.,2.; out y",
+      "it has 32 scales for 4 axes" },
     { 13, "in x:1,1,2,2; const r:0,; const s:4; node Resize x r s > y mode~linear; out y",
       "the scale 0 is not possible" },
     { 18, "in x:2,5; ints k:1,; node ReduceMax x k > y keepdims=0; out y:2",
@@ -208,6 +214,29 @@ static void open_dims_get_sizes(void **state)
     assert_true(onnx_import(m, NULL, 0, &g, &e));
     assert_non_null(strstr(str_text(&g.text), "x = input d0=2 d1=3 d2=4\n"));
     onnx_graph_free(&g);
+    onnx_free(m);
+    arena_free(a);
+}
+
+/* A constant is computed with the dims in its name, whatever was asked of the model before. */
+static void constants_have_the_dims_of_their_names(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    uint8_t *data;
+    size_t n = onnx_build(a, 13, "in x:batch,4; node Shape x > s; node Cast s > f to=1; out f",
+                          &data);
+    static const struct { const char *name; float batch; } rows[] = {
+        { "f?batch=3", 3 }, { "f", 1 }, { "f?batch=5", 5 },
+    };
+    struct onnx_model *m;
+    struct err e = { 0 };
+    assert_true(onnx_read("m.onnx", data, n, &m, &e));
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        const struct onnx_tensor *t = onnx_constant(m, rows[i].name);
+        assert_non_null(t);
+        assert_true(t->elems == 2 && (float)t->f[0] == rows[i].batch && t->f[1] == 4);
+    }
     onnx_free(m);
     arena_free(a);
 }
@@ -577,6 +606,7 @@ int main(void)
         cmocka_unit_test(models_become_statements),
         cmocka_unit_test(tensors_have_as_many_elements_as_they_say),
         cmocka_unit_test(open_dims_get_sizes), cmocka_unit_test(cycles_are_called_so),
+        cmocka_unit_test(constants_have_the_dims_of_their_names),
         cmocka_unit_test(external_data_lie_beside_the_model),
         cmocka_unit_test(raw_data_are_read_where_they_lie),
         cmocka_unit_test(more_data_than_memory_are_refused),
