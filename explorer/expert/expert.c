@@ -1,4 +1,4 @@
-/* From an expert and an operator to step lines. */
+/* Makes schedules, which are step lines, from experts and an operator. */
 #include "explorer/expert/draft.h"
 #include "explorer/expert/expert.h"
 
@@ -11,7 +11,7 @@
 #include "kernels/gen/gen.h"
 #include "profile/host/machine.h"
 
-#define MOST_TRIED 400                    /* most combinations whose steps one call applies */
+#define MOST_TRIED 400  /* most combinations that expert_schedules tries to apply */
 
 typedef VEC(struct param_value) param_list;
 
@@ -31,11 +31,12 @@ static void put_word(param_list *p, const char *name, const char *word)
 }
 
 
-/* The operator that an expert schedules: a whole graph, or one statement of it. */
+/* The operator that an expert schedules: a whole graph, or one statement of it.  main: its main
+ * node. */
 struct subject { const struct graph *g; const char *family; int main; };
 
-/* Returns the node in [first, first + n) that reduces an operand and has the most operations; if no
- * node reduces an operand, the first node. */
+/* Returns the node with the most operations among those in [first, first + n) that reduce an
+ * operand; if none does, the first node. */
 static int busiest(const struct graph *g, int first, int n)
 {
     int best = first;
@@ -48,7 +49,8 @@ static int busiest(const struct graph *g, int first, int n)
     return best;
 }
 
-/* Finds the statement whose operator has an expert and the most operations. */
+/* Returns the statement with the most operations among those whose operator has an expert.  If
+ * there is none, returns the whole graph. */
 static struct subject subject_of(const struct experts *all, const struct graph *g,
                                  const struct target *target)
 {
@@ -65,7 +67,7 @@ static struct subject subject_of(const struct experts *all, const struct graph *
     return s;
 }
 
-/* Sets follows[i] for the nodes that continue the main one element by element. */
+/* Returns an array that tells of each node whether it continues the main one element by element. */
 static bool *followers(struct arena *a, const struct subject *s)
 {
     const struct graph *g = s->g;
@@ -114,8 +116,8 @@ static void put_extents(struct arena *a, param_list *p, const struct subject *s)
         put(a, p, others[i], 1);
 }
 
-/* Adds strides and dilations of the axes D, H, W, of which W is the last; they are 1 for an axis
- * that does not exist. */
+/* Adds strides and dilations of the axes D, H, W.  An operator with fewer axes has the last of
+ * them; for the others the values are 1. */
 static void put_windows(struct arena *a, param_list *p, const struct subject *s)
 {
     static const char *const stride[] = { "sd", "sh", "sw" }, *const dilation[] = { "dd", "dh",
@@ -311,7 +313,7 @@ static bool add_tilings(struct arena *a, const struct expert *x, const struct pa
     return true;
 }
 
-/* Adds the line with the dim names of tensor `from` replaced by the dim names of `to`. */
+/* Appends the text with the dim names of tensor `from` replaced by the dim names of `to`. */
 static void renamed_dims(struct str *out, const char *text, const struct tensor *from,
                          const struct tensor *to)
 {
@@ -380,8 +382,9 @@ static bool add_line(struct making *m, const struct tiling *c, const char *text,
 }
 
 /* Applies a `for: epilogue` line once for each element-wise node after the main one, and a `for:
- * fused` line for the main one and those before the last.  In a graph of statements, such a node
- * may need more loops than the main one; it then has loops of its own. */
+ * fused` line for the main one and these nodes, except the last.  In a graph of statements, a node
+ * of the epilogue may need more loops than the main one.  Its line is then illegal and left out, so
+ * that the node gets loops of its own. */
 static bool add_epilogue(struct making *m, const struct tiling *c, const struct expert_step *s,
                          struct err *e)
 {
@@ -441,9 +444,10 @@ static const struct expert plain = {
 /* Sets *e: no tiling makes a legal program, and why the last tiling does not. */
 static bool refused(const char *spec, struct err *e, const struct err *why)
 {
-    err_set(e, ERR_NAME, "no expert has a schedule for %.200s", spec);
-    return err_fix(e, "its tilings are refused, the last one since: %.300s. `tilescope tune` "
-                   "searches one, --steps FILE takes your own", why->text);
+    err_set(e, ERR_NAME, "no expert has a schedule for %.200s: none of the experts' tilings is "
+            "legal; the last one fails because: %.300s", spec, why->text);
+    return err_fix(e, "search a schedule with `tilescope tune`, or give your own with --steps "
+                   "FILE");
 }
 
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
@@ -508,7 +512,8 @@ bool expert_fastest(const char *spec, const struct expert_schedule *s, int n,
         struct arena *a = arena_new();
         const struct program *p;
         ok = program_replay(a, spec, s[k.i].step, s[k.i].n, &p, &at, e)
-          && measure_program(p, o, &each, c, one, e);
+          && measure_program(p, o, &each, c, one, e)
+          && (one->outcome != OUTCOME_CANCEL || err_set(e, ERR_CANCEL, "cancelled"));
         if (ok && one->outcome == OUTCOME_OK
             && (*best < 0 || one->latency.min_ms < m->latency.min_ms)) {
             *m = *one;

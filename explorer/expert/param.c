@@ -75,7 +75,8 @@ static bool unknown(const char *name, const struct param_set *s, struct err *e)
     else if (s->n > 0)
         err_fix(e, "there are: %s", str_text(&all));
     else
-        err_fix(e, "parameters are given by `for:`, and of a variant by `search:`");
+        err_fix(e, "a study sets parameters by `for:` and, in a variant, by `search:`; an expert "
+                "by `choose:` and `let:`");
     str_free(&all);
     vec_free(&names);
     return false;

@@ -34,9 +34,9 @@ static void offer(struct completer *c, const char *word, const char *help)
 
 /* --- Slots of the syntax of a step ------------------------------------------------------------ */
 
-/* Returns a slot of the syntax without its brackets ("F2", "at=D"). Counts the words after T that
- * contain '=' (option), or those that do not, and returns the i-th one. The word before "..."
- * repeats. NULL when the slot does not exist. */
+/* Returns a word of the syntax of a step without its brackets: with `option`, the i-th word that
+ * contains '=' ("at=D"); else the i-th other word after T ("F2"). The word before "..." repeats.
+ * NULL: there is no such word. */
 static const char *slot(struct arena *a, enum step_kind kind, int i, bool option)
 {
     char *text = arena_strdup(a, step_info(kind)->syntax), *rest = NULL;
@@ -115,7 +115,8 @@ static struct dims dims_of(const struct completer *c, bool loops, const char *ta
     return d;
 }
 
-/* Offers dims that no word from number `first` on names. head: "at=" for values of an option. */
+/* Offers the names in d, except those already typed in words `first` and later. head: text before
+ * each name, "at=" for an option, else "". */
 static void offer_dims(struct completer *c, const struct dims *d, const char *head, int first)
 {
     for (int i = 0; i < d->n; i++) {
@@ -172,7 +173,7 @@ static void offer_other_branches(struct completer *c)
     }
 }
 
-/* Offers the numbers of the steps of branch b, from `first` on; b -1: none. */
+/* Offers the numbers of the steps of branch b, from `first` on. If b is -1, offers nothing. */
 static void offer_positions(struct completer *c, int b, int first)
 {
     int n = 0, at;
@@ -183,7 +184,7 @@ static void offer_positions(struct completer *c, int b, int first)
 }
 
 /* Offers settings from the help of `set`: "change a setting: propagate on|off,
- * output_layout ...". key NULL offers the keys, else the values of key. */
+ * output_layout ...". If key is NULL, offers the keys; else the values of this key. */
 static void offer_settings(struct completer *c, const char *key)
 {
     const char *list = strchr(step_info(STEP_SET)->help, ':');
@@ -304,7 +305,8 @@ static void complete_step(struct completer *c)
     }
 }
 
-/* Completes `algorithm T winograd m=`: the results of convolutions, the name, the tiles. */
+/* Completes the words of `algorithm T winograd m=M`.  T: the result of a convolution; M: the size
+ * of a tile. */
 static void complete_algorithm(struct completer *c)
 {
     const struct graph *g = c->p->graph;
@@ -321,7 +323,7 @@ static void complete_algorithm(struct completer *c)
     }
 }
 
-/* Completes a line that is a step or still empty. Returns whether the line is one of these. */
+/* Completes a line if it is a step or still empty. Returns whether it is. */
 static bool complete_any_step(struct completer *c)
 {
     const char *first = c->n_words ? c->word[0].text : "";
@@ -352,7 +354,7 @@ static void offer_commands(struct completer *c, const char *const *extra)
         offer(c, extra[i], "");
 }
 
-/* Offers words of the step that begins with word 2, for the program before step N. */
+/* Completes STEP in `edit N STEP` and `insert N STEP`, for the program before step N. */
 static void complete_changed_step(struct completer *c)
 {
     long long number;
@@ -380,12 +382,12 @@ static void complete_command(struct completer *c, enum command_id id)
     if (c->n_words > 1)
         return;
     if (id == COMMAND_GOTO || (id >= COMMAND_EDIT && id <= COMMAND_INSERT))
-        offer_positions(c, history_branch_index(c->h), 0);
+        offer_positions(c, history_branch_index(c->h), id == COMMAND_GOTO ? 0 : 1);
     else if (id == COMMAND_SWITCH || id == COMMAND_DELETE || id == COMMAND_PICK)
         offer_other_branches(c);
 }
 
-/* Returns where the word at the end of the line starts. */
+/* Returns the byte offset at which the last word of the line starts. */
 static int word_start(const char *line)
 {
     int start = 0;

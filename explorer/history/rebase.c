@@ -6,7 +6,7 @@
 #include "explorer/history/history_impl.h"
 #include "explorer/history/rename.h"
 
-#define MOST_LISTED 8                     /* steps that no longer apply, in a message */
+#define MOST_LISTED 8                     /* most held steps that a message lists */
 
 /* A step of the branch after the change.  was: the state that had the step before; -1: the step is
  * new. */
@@ -16,9 +16,9 @@ struct replay {
     struct history *h;
     const struct rebase *change;
     VEC(struct rebase_item) items;
-    int first;                            /* items before this one are unchanged */
-    int at, last;  /* at: the state that is followed now; last: the last state added */
-    int new_at;
+    int first;                            /* number of the first changed item, from 1 */
+    int at, last;  /* at: the current state before the change; last: the last state added */
+    int new_at;                           /* the state that replaces `at`; -1: none yet */
     int number;                           /* number of the step that is replayed now */
     struct rebased did;
     struct err *e;
@@ -44,7 +44,7 @@ static bool check_number(const struct history *h, int number, int most, struct e
 }
 
 /* Refuses a move of an applied step behind an undone one, or of an undone step before an applied
- * one: other steps would be applied then.  at: the number of applied steps. */
+ * one, because the set of applied steps would change.  at: the number of applied steps. */
 static bool check_move(const struct rebase *c, int at, struct err *e)
 {
     if (c->kind != REBASE_MOVE || (c->at <= at) == (c->to <= at))
@@ -62,7 +62,7 @@ static bool list_items(struct replay *r, struct err *e)
     int n, at;
     const int *path = history_path(r->h, r->h->current, &n, &at);
     bool inserts = c->kind == REBASE_INSERT, edits = c->kind == REBASE_EDIT;
-    int place = edits && c->to ? c->to : c->at;           /* of the new step */
+    int place = edits && c->to ? c->to : c->at;           /* number of the new step */
     if (!check_number(r->h, c->at, n - 1 + inserts, e)
         || (c->kind == REBASE_MOVE && !check_number(r->h, c->to, n - 1, e))
         || !check_move(c, at, e))
@@ -91,7 +91,8 @@ static bool list_items(struct replay *r, struct err *e)
 
 /* --- Replaying -------------------------------------------------------------------------------- */
 
-/* Returns the loop that a split leaves whole: its outer part has one iteration.  NULL: none. */
+/* Returns the inner loop of a split whose outer loop has only one iteration, so that the split
+ * divides nothing.  NULL: the split divides its loop, or s is no split. */
 static const struct axis *whole_loop(const struct program *p, const struct step *s)
 {
     char outer[64];
@@ -104,7 +105,8 @@ static const struct axis *whole_loop(const struct program *p, const struct step 
     return one && at + 1 < p->stage[node]->n_axes ? &p->stage[node]->axis[at + 1] : NULL;
 }
 
-/* Notes that a split divided a loop before the change, and does not any more. */
+/* Appends a note if a split divided its loop before the change but no longer does. Returns whether
+ * this is so. */
 static bool note_idle_split(const struct state *s, const struct state *old, const struct step *step,
                             struct arena *a, struct str *out)
 {
@@ -118,8 +120,8 @@ static bool note_idle_split(const struct state *s, const struct state *old, cons
     return true;
 }
 
-/* Notes loops that the names of an applied step no longer mean, or that its split divides nothing
- * any more; an older note stays. */
+/* Notes that names in an applied step now mean other loops, or that its split no longer divides
+ * anything. Else an older note stays. */
 static void note_other_loops(struct replay *r, const struct state *old, const char *text)
 {
     struct state *s = r->h->states.data[r->last];
@@ -153,8 +155,8 @@ static void add_state(struct replay *r, const char *text, const struct program *
         r->new_at = r->last;
 }
 
-/* Says why p holds a step: why its own text does not apply, and either why its renamed text does
- * not, or which choice the user has. */
+/* Returns why a step is held: why its own text does not apply to p, and either why its renamed text
+ * does not apply, or which of the n renamed lines the user can choose. */
 static const char *why_held(struct arena *a, const struct program *p, const struct step *step,
                             const struct err *own, const struct err *renamed, int n,
                             const char *const *line)
@@ -177,16 +179,16 @@ static const char *why_held(struct arena *a, const struct program *p, const stru
     return why;
 }
 
-/* A move that makes another step illegal is refused, with that step's error and its fix. */
+/* Refuses a move that makes another step illegal: sets the error and the fix of that step. */
 static bool refuse_move(struct replay *r, const char *text, const struct err *why)
 {
     err_set(r->e, ERR_STEP, "`%.200s`, which would then be step %d, would not apply: %.400s",
             text, r->number, why->text);
-    return err_fix(r->e, "%s%sa move never changes or holds another step; e and d may",
-                   why->fix, why->fix[0] ? "; " : "");
+    return err_fix(r->e, "%s%sa move must leave every other step legal; use e (edit) or d (drop) "
+                   "instead", why->fix, why->fix[0] ? "; " : "");
 }
 
-/* Applies a later step, renamed where only one new name fits; else holds it. */
+/* Applies a later step as it is, or renamed if exactly one renamed line applies; else holds it. */
 static bool replay_step(struct replay *r, const struct rebase_item *x)
 {
     struct arena *a = r->h->arena;
@@ -263,10 +265,10 @@ static bool moves_on(const struct history *h, enum rebase_kind kind, const struc
         && last->after.tip == before->tip;
 }
 
-/* Sets the branch's new position: the state that replaced its old current state. */
+/* Returns the branch's new current state: the one that replaces its old current state. */
 static int new_place(const struct replay *r, const struct branch *before)
 {
-    bool move = r->change->kind == REBASE_MOVE;           /* as many steps stay applied */
+    bool move = r->change->kind == REBASE_MOVE;           /* keeps the number of applied steps */
     if (before->at == before->tip)
         return r->last;
     if (r->new_at >= 0 && !move)
@@ -349,9 +351,9 @@ static bool rebase(struct history *h, const struct rebase *change, struct err *e
     return ok;
 }
 
-/* Returns the latest place, at most `last`, where the step applies on the current branch, behind
- * `set accuracy`; 0: none.  A step that `set accuracy` refuses must not come before it: then `set
- * accuracy` itself would be held. */
+/* Returns the latest place on the current branch, at most `last` and after `set accuracy`, where
+ * the step applies; 0: none.  A step that is illegal after `set accuracy` must not come before it:
+ * then `set accuracy` itself would be held. */
 static int latest_place(const struct history *h, int last, const char *line)
 {
     int n, at;
@@ -417,7 +419,8 @@ static void print_other(const struct history *h, struct str *out)
     const char *note = did->first_other < n ? h->states.data[path[did->first_other]]->note : NULL;
     str_printf(out, "; step %d: %s", did->first_other, note ? note : "");
     if (did->other > 1)
-        str_printf(out, ", and so in %d later step%s", did->other - 1, did->other > 2 ? "s" : "");
+        str_printf(out, ", and %d later step%s another effect now, too", did->other - 1,
+                   did->other > 2 ? "s have" : " has");
 }
 
 /* Appends "; 2 no longer apply and are kept for repair (steps 6, 8)". */
@@ -439,10 +442,11 @@ void history_rebased_print(const struct history *h, struct str *out)
 {
     const struct rebased *did = &h->rebased;
     if (!did->what[0]) {
-        str_printf(out, "step %d is as it was", did->at);
+        str_printf(out, "step %d is unchanged", did->at);
         return;
     }
-    bool elsewhere = did->from || streq(did->what, "inserted");   /* than it was typed */
+    /* whether the step is at another place than where it was typed */
+    bool elsewhere = did->from || streq(did->what, "inserted");
     if (did->from)
         str_printf(out, "step %d is changed and now step %d", did->from, did->at);
     else if (elsewhere || did->replayed == 0)
@@ -458,5 +462,5 @@ void history_rebased_print(const struct history *h, struct str *out)
         print_other(h, out);
     if (did->kept)
         str_printf(out, "; the measured steps from before are branch %s", did->kept);
-    str_add(out, "; u takes it back");
+    str_add(out, "; u undoes this change");
 }

@@ -28,7 +28,7 @@ int history_said_at(const struct history *h)
 
 /* --- One undo or redo ------------------------------------------------------------------------- */
 
-/* Whether b is as a change left it, or the steps that came after the change are undone. */
+/* Whether b's current state is the one that a change left. Undone steps may follow this state. */
 static bool ends_with(const struct history *h, const struct branch *b, const struct past_change *x)
 {
     return streq(x->branch, b->name) && b->at == x->after.at
@@ -47,8 +47,8 @@ static void stand(struct branch *b, const struct branch *as)
     b->at = as->at;
 }
 
-/* Undoes the last change of a past step. Steps that came after it, and are undone, come back with a
- * redo of the change. */
+/* Undoes the last change of a past step. A redo of the change brings back the undone steps that
+ * came after the change. */
 static void take_back(struct history *h)
 {
     struct past_change *x = &h->changes.data[h->n_done - 1];
@@ -86,16 +86,16 @@ static int next_state(const struct history *h, const struct branch *b)
     return id == b->at ? -1 : id;
 }
 
-/* Whether `goto` has led back from where the last change left b. */
+/* Whether b's current state lies before the one where change x left b, because of a `goto`. */
 static bool is_behind(const struct history *h, const struct branch *b, const struct past_change *x)
 {
     return streq(x->branch, b->name) && b->at != x->after.at
         && history_leads(h, b->at, x->after.at) && history_leads(h, x->after.at, b->tip);
 }
 
-/* Takes back the last change, if b is as it left b; goes to where it did so, if `goto` has led back
- * from there; else moves b one step back.  b and done: the current branch and the number of changes
- * done, or copies of both to see what is possible. False: there is nothing to undo. */
+/* Takes back the last change if b stands where the change left it. If a `goto` led back from there,
+ * returns there. Else moves b one step back.  b and done: the current branch and the number of
+ * changes done, or copies of both to see what is possible. False: there is nothing to undo. */
 static bool undo_one(struct history *h, struct branch *b, int *done)
 {
     const struct past_change *x = *done ? &h->changes.data[*done - 1] : NULL;
@@ -156,7 +156,7 @@ static void say_moved(struct history *h, const char *did, int n, int done, int f
         return;                           /* take_back and repeat say it */
     h->said_at = 0;
     if (n == 1 && did[0] == 'u' && history_leads(h, from, path[at]))
-        h->said = arena_printf(h->arena, "went back to step %d; undo again takes back: %s", at,
+        h->said = arena_printf(h->arena, "went back to step %d; the next undo reverts: %s", at,
                                h->changes.data[h->n_done - 1].what);
     else if (n == 1)
         h->said = arena_printf(h->arena, "%s step %d: %s", did, step,

@@ -70,8 +70,9 @@ static bool choose(struct gpu_reading *r, const struct loop_space *s, const stru
             p->v[part.knob][0] = i;
             return true;
         }
-    return size == 1 || miss(r, "split", "loop %s has a part of %lld, and the space has none",
-                             x->name, (long long)size);
+    return size == 1
+        || miss(r, "split", "loop %s has a part of %lld iterations; the space offers no part of "
+                "this size", x->name, (long long)size);
 }
 
 static bool read_output(struct gpu_reading *r, const struct loop_space *s,
@@ -81,7 +82,7 @@ static bool read_output(struct gpu_reading *r, const struct loop_space *s,
     int64_t vthread = 1, thread = 1, tile = 1;
     for (int i = 1; split && i < split->n_args; i++) {
         char name[80];
-        /* a single factor f is the last of two */
+        /* with a single factor, the split has two parts, of which it is the last */
         snprintf(name, sizeof name, "%s.%d", x->name, split->n_args == 2 ? 1 : i - 1);
         const char *fate = fate_of(r, name);
         int64_t f = strtoll(split->arg[i].text, NULL, 10);
@@ -134,8 +135,8 @@ static int position(const struct gpu_reading *r, const char *name)
     return found;
 }
 
-/* Reads a reduction. One that is not split runs whole between two copies, unless the copies are
- * inside of it. */
+/* Reads a reduction. A reduction that is not split runs whole between two copies, unless the tiles
+ * are copied inside of its loop. */
 static bool read_reduction(struct gpu_reading *r, const struct loop_space *s,
                            const struct gpu_axis *x, struct loop_point *p)
 {
@@ -148,7 +149,7 @@ static bool read_reduction(struct gpu_reading *r, const struct loop_space *s,
         tile = 1;
     if (tile == x->extent && x->tile.knob >= 0
         && x->tile.value[s->knob[x->tile.knob].n_choices - 1] < tile)
-        tile = 1;  /* too long for an inner part, so the copies are inside of it */
+        tile = 1;  /* too long for an inner part, so tiles are copied inside of its loop */
     return choose(r, s, x, x->tile, tile, p);
 }
 
@@ -173,7 +174,7 @@ static enum gpu_from read_operand(const struct gpu_reading *r, const struct gpu_
     return from;
 }
 
-/* Whether a reduction is unrolled. */
+/* Whether the innermost reduction is unrolled. */
 static bool unrolls(const struct gpu_reading *r, const struct loop_point *p)
 {
     int last = gpu_innermost(r->g, p);
@@ -188,7 +189,8 @@ static bool unrolls(const struct gpu_reading *r, const struct loop_point *p)
     return false;
 }
 
-/* Reads the stages of the pipeline. Its loop is the one at which tiles are copied. */
+/* Reads the stages of the pipeline. The pipelined loop must be the one at which tiles are
+ * copied. */
 static bool read_stages(struct gpu_reading *r, const struct loop_space *s, struct loop_point *p)
 {
     int64_t stages = 1;

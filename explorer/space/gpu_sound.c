@@ -30,8 +30,9 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
     return s;
 }
 
-/* Returns how many elements a block reads along a dim of an operand between two copies, those past
- * its end included; the whole dim where the index decreases. */
+/* Returns how many elements a block reads along a dim of an operand between two copies, including
+ * elements past the end of the dim. If the index decreases along an axis, returns the extent of the
+ * dim. */
 static int64_t span_of(const struct gpu_nest *g, const struct loop_point *p,
                        const struct gpu_operand *o, int dim)
 {
@@ -57,8 +58,8 @@ static int64_t tile_bytes(const struct gpu_nest *g, const struct loop_point *p,
     return n;
 }
 
-/* Whether the rows of a swizzled tile are powers of two, and longer than the 16 bytes that stay
- * together. */
+/* Whether every swizzled tile has several rows, and rows of a power of two elements that are longer
+ * than the 16 bytes that stay together. */
 static bool swizzle_sound(const struct gpu_nest *g, const struct loop_point *p, struct err *e)
 {
     for (int i = 0; i < OPERANDS; i++) {
@@ -92,15 +93,15 @@ int gpu_copies_at(const struct gpu_nest *g, const struct loop_point *p)
     return at;
 }
 
-/* Whether asynchronous copies can fill the tile of an operand: it lies within the operand, and is
- * copied by at least 4 bytes. */
+/* Whether asynchronous copies can fill the tile of an operand: the tile lies within the operand,
+ * and each copy has at least 4 bytes. */
 static bool copied_async(const struct gpu_nest *g, const struct loop_point *p,
                          const struct gpu_operand *o)
 {
     if (!gpu_is_stored(g, o) || gpu_from_of(o, p) == FROM_GLOBAL)
         return false;
     int last = o->rank - 1;
-    int64_t wide = g->bytes < 4 ? 16 / g->bytes : 1;     /* elements of 16 bytes */
+    int64_t wide = g->bytes < 4 ? 16 / g->bytes : 1;     /* elements of the smallest copy */
     bool ok = o->shape[last] % wide == 0 && span_of(g, p, o, last) % wide == 0;
     for (int a = 0; a < g->n_axes; a++) {
         struct gpu_sizes s = gpu_sizes_of(g, p, a);
@@ -112,7 +113,8 @@ static bool copied_async(const struct gpu_nest *g, const struct loop_point *p,
     return ok;
 }
 
-/* Whether the pipeline of a point is legal: its loop is whole, and long enough. */
+/* Whether the pipeline of a point is legal: its reductions are divided evenly, some tile is copied
+ * asynchronously, and the pipelined loop has at least one iteration per stage. */
 static bool stages_sound(const struct gpu_nest *g, const struct loop_point *p, struct err *e)
 {
     int64_t stages = gpu_stages(g, p);
@@ -196,7 +198,8 @@ static bool extents_sound(const struct gpu_nest *g, const struct loop_point *p, 
         struct gpu_sizes s = gpu_sizes_of(g, p, a);
         int64_t inner = s.vthread * s.thread * s.tile;
         if (inner > 1 && s.outer * inner > MOST_WASTE * g->axis[a].extent)
-            return refuse(e, "a block of %lld elements covers too much more than its axis", inner);
+            return refuse(e, "blocks of %lld elements cover more than twice the extent of their "
+                          "axis", inner);
     }
     return true;
 }

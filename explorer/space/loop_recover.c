@@ -193,7 +193,7 @@ static bool find_runs(struct recovery *t)
     for (int i = 0; i < t->want.n; i++) {
         bool reduce = t->s->nest->axis[t->want.leaf[i].axis].reduce;
         if (run == 0 && !reduce && i > 0 && i == t->want.cache_write)
-            run = 2;  /* no reductions between the place of the tile and the tile */
+            run = 2;  /* the tile begins here: there are no reductions outside of it */
         if ((run % 2 == 1) != reduce)
             run++;
         if (run > 4)
@@ -204,7 +204,7 @@ static bool find_runs(struct recovery *t)
     return true;
 }
 
-/* Returns the loops [from, to) of a run. */
+/* Finds the loops [from, to) of a run. */
 static void run_ends(const struct recovery *t, int run, int *from, int *to)
 {
     *from = *to = 0;
@@ -350,8 +350,9 @@ static bool same_leaves(struct recovery *t, const struct recover_shape *want,
     bool lacks = want->leaf[k].ann == LOOP_SERIAL;
     const struct recover_leaf *l = lacks ? &got->leaf[k] : &want->leaf[k];
     return miss(t, REACHED_MARKS + k, loop_ann_name[l->ann],
-                "the loop of %lld iterations of %s has %s mark, unlike in the space",
-                (long long)l->extent, axis[l->axis].name, lacks ? "no" : "this");
+                "the loop of %lld iterations of %s is %smarked %s, unlike in the space",
+                (long long)l->extent, axis[l->axis].name, lacks ? "not " : "",
+                loop_ann_name[l->ann]);
 }
 
 static bool same_places(struct recovery *t, const struct recover_shape *want,

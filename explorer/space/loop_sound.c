@@ -1,4 +1,4 @@
-/* The validity filter of SPEC D.5, for points that are not worth compiling. */
+/* The validity filter of SPEC D.5: it rejects points that are not worth compiling. */
 #include "explorer/space/loop_space_impl.h"
 
 #include "kernels/base/number.h"
@@ -10,6 +10,7 @@
 #define MOST_LOCAL 32768                  /* most elements of a tile on the stack: 128 KiB */
 #define MOST_LOOPS 64                     /* most loops of a stage */
 
+/* n: the number of `why`, which may also have none. */
 static bool refuse(struct err *e, const char *why, int64_t n)
 {
     return e ? err_set(e, ERR_RANGE, why, (long long)n) : false;
@@ -51,7 +52,8 @@ static bool factors_sound(const struct loop_space *s, const struct loop_point *p
 
 /* --- Vectors ---------------------------------------------------------------------------------- */
 
-/* Checks that vectors are whole registers, except where no divisor makes whole ones. */
+/* Checks that vectors are whole registers, or a part of one with a power of two lanes.  Where no
+ * divisor makes whole registers, other vectors are allowed. */
 static bool vector_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
 {
     const struct loop_axis *x = &s->nest->axis[s->nest->vector];
@@ -81,7 +83,8 @@ static int64_t registers_of(const struct loop_space *s, int64_t lanes)
     return (lanes + s->lanes - 1) / s->lanes;
 }
 
-/* Returns the axis D, H or W of a loop. *kernel: it is a loop over the kernel. -1: none. */
+/* Returns the axis along which a loop runs, 0 for D, 1 for H, 2 for W; -1: another one. *kernel:
+ * whether the loop runs over the kernel. */
 static int spatial_of(const struct loop_axis *x, bool *kernel)
 {
     static const char axes[] = "DHW";
@@ -91,8 +94,9 @@ static int spatial_of(const struct loop_axis *x, bool *kernel)
 }
 
 /* Returns the number of elements of an operand that the loops inside `loop` read. This is the
- * product of the extents of these loops, except that h + kh covers a window. If a block ends inside
- * a loop, or a condition decides, the read region is unknown and the whole operand counts. */
+ * product of the extents of these loops, except that h + kh covers a window. The whole operand
+ * counts if the region is unknown: a block ends inside a loop, or the data are those of a
+ * transposed convolution or are stored in groups of tiles. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {
@@ -122,8 +126,9 @@ static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *
     return n;
 }
 
-/* Returns how many copies of the body an inlined padding needs: a first, a middle and a last piece.
- * There are more if a tile of the axis is unrolled inside the kernel loop of that axis. */
+/* Returns how many copies of the body an inlined padding needs: for each padded axis a first, a
+ * middle and a last piece. There are more if a tile of the axis is unrolled inside the kernel loop
+ * of that axis. */
 static int64_t border_copies(const struct loop_space *s, const struct loop_plan *plan)
 {
     int64_t copies = 1, tile[MAX_SPATIAL] = { 1, 1, 1 }, taps[MAX_SPATIAL] = { 1, 1, 1 };
@@ -200,13 +205,14 @@ static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *p
         if (plan->cache_read[o] != AT_NONE)
             return refuse(e, "operand %lld is prefetched, although a tile has a copy of it", o);
         if (o == OPERAND_DATA && plan->pad >= 0 && s->nest->k_pad >= 0)
-            return refuse(e, "operand %lld is prefetched, but its padded form has no buffer", o);
+            return refuse(e, "the data operand is prefetched, but its padded form has no buffer",
+                          0);
     }
     return true;
 }
 
-/* Checks where nodes are attached: S1 is a choice only where it differs from S2, so that two
- * points never are the same schedule. */
+/* Checks the places of attached nodes and copies, and whether a result can be streamed. S1 may be
+ * chosen only where it differs from S2, so that two points are never the same schedule. */
 static bool places_sound(const struct loop_space *s, const struct loop_point *p,
                          const struct loop_plan *plan, struct err *e)
 {
@@ -218,20 +224,21 @@ static bool places_sound(const struct loop_space *s, const struct loop_point *p,
     if (nest->k_pad >= 0 && p->v[nest->k_pad][0] == 2 && same)
         return refuse(e, "S1 must differ from S2 (loop %lld)", plan->s1);
     if (nest->k_pad >= 0 && p->v[nest->k_pad][0] >= 2 && nest->pinned && !nest->s2)
-        return refuse(e, "no pinned loop can hold the padding (%lld)", 0);
+        return refuse(e, "the padding cannot be computed inside any pinned loop", 0);
     if (nest->k_pad >= 0 && p->v[nest->k_pad][0] >= 2 && !nest->pinned &&
         operand_tile(s, plan, OPERAND_DATA, plan->pad) > MOST_LOCAL)
         return refuse(e, "a padded tile of %lld elements",
                       operand_tile(s, plan, OPERAND_DATA, plan->pad));
     if (knob_choice(p, nest->k_stream, 0) && nest->n_chain == 0 && !nest->pinned &&
         plan->cache_write == AT_NONE)
-        return refuse(e, "sums that are kept in memory are read again (%lld)", 0);
+        return refuse(e, "the result cannot be streamed: its sums are kept in memory and read "
+                      "again", 0);
     for (int o = 0; o < OPERANDS; o++) {
         if (plan->cache_read[o] == AT_NONE)
             continue;
         int64_t tile = operand_tile(s, plan, o, plan->cache_read[o]);
         if (o == OPERAND_DATA && nest->k_pad >= 0 && p->v[nest->k_pad][0] != 1)
-            return refuse(e, "operand %lld is copied, but its padded form has no buffer", 0);
+            return refuse(e, "the data operand is copied, but its padded form has no buffer", 0);
         if (p->v[nest->k_cache_read[o]][0] == 2 && plan->r1 == plan->s2)
             return refuse(e, "R1 and S2 are one loop (%lld)", plan->s2);
         if (tile > MOST_LOCAL)

@@ -5,7 +5,7 @@
 #include <time.h>
 #include "kernels/base/arena.h"
 
-#define LOOK_S 0.05  /* seconds between two looks at the other cancel */
+#define LOOK_S 0.05  /* seconds between two looks at the clock and the other cancel */
 
 struct deadline {
     struct cancel raised;
@@ -38,6 +38,8 @@ struct deadline *deadline_new(const struct cancel *other, double seconds)
     d->other = other;
     d->until_s = clock_s() + seconds;
     d->threaded = pthread_create(&d->thread, NULL, watch, d) == 0;
+    if (!d->threaded)
+        d->raised.whole = other;          /* it can still be cancelled, but has no limit */
     return d;
 }
 

@@ -14,7 +14,7 @@
 #include "kernels/base/cleanup.h"
 #include "kernels/base/vec.h"
 
-#define MOST_OPEN 16                      /* folders that nftw has open */
+#define MOST_OPEN 16                      /* folders that nftw keeps open, at most */
 
 /* Reads all of fd into buf. */
 static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf, struct err *e)
@@ -135,7 +135,7 @@ static bool make_one(const char *path, mode_t mode, struct err *e)
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     (void)st, (void)type, (void)at;
-    (void)remove(path);                   /* what cannot be removed does not save the rest */
+    (void)remove(path);                   /* after a failure, the rest is still removed */
     return 0;
 }
 
@@ -210,11 +210,12 @@ bool dir_data(struct str *out, struct err *e)
 bool dir_config(struct str *out)
 {
     const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    size_t from = out->len;
     if (base && base[0] == '/')
         str_printf(out, "%s/tilescope", base);
     else if (home && home[0] == '/')
         str_printf(out, "%s/.config/tilescope", home);
-    return out->len > 0;
+    return out->len > from;
 }
 
 const char *path_beside(struct arena *a, const char *other, const char *path)

@@ -19,7 +19,8 @@ struct evaluator {
     void *ctx;
     int at;
     bool checking;                        /* whether only the form is checked */
-    bool skipping;  /* whether the value does not matter, so that no name is looked up */
+    bool skipping;                        /* whether the value does not matter: no name is looked
+                                           * up, unless `checking` */
     int depth;
     struct err *e;
 };
@@ -38,7 +39,8 @@ static bool fails(struct evaluator *v, int from, int to)
 static bool wrong_type(struct evaluator *v, const struct formula_value *got,
                        enum formula_type wanted)
 {
-    err_set(v->e, ERR_TYPE, "%s expected, this is %s", type_name[wanted], type_name[got->type]);
+    err_set(v->e, ERR_TYPE, "%s is expected here, but this is %s", type_name[wanted],
+            type_name[got->type]);
     bool is_name = isalpha((unsigned char)v->expr[got->from]);
     if (wanted == FORMULA_TRUTH && got->type == FORMULA_NUMBER && is_name)
         err_fix(v->e, "compare it: %.*s < 1", got->to - got->from, v->expr + got->from);
@@ -208,7 +210,7 @@ static bool parse_argument(struct evaluator *v, enum number_fn f, double *x)
     *x = arg.number;
     if (v->skipping || (f != FN_GEOMEAN && f != FN_LOG) || *x > 0)
         return true;
-    err_set(v->e, ERR_RANGE, "%s of %g", fn_name[f], *x);
+    err_set(v->e, ERR_RANGE, "%s needs a number above 0, and this is %g", fn_name[f], *x);
     return fails(v, arg.from, arg.to);
 }
 

@@ -6,7 +6,7 @@
 static atomic_long calls;
 
 /* Finds the type of all computations, and the narrow type of the buffers that are converted to it.
- * Fails if there are several. */
+ * Fails if the buffers need several such types. */
 static bool find_types(struct unit *u, const struct func *f, struct err *e)
 {
     const struct elem_type *first = f->n_buffers > 0 ? f->buffer[0].type : &type_f32;
@@ -15,8 +15,9 @@ static bool find_types(struct unit *u, const struct func *f, struct err *e)
         const struct elem_type *type = f->buffer[i].type;
         bool narrow = type_is_narrow(type);
         if (type->sum != u->type || (narrow && u->narrow && type != u->narrow))
-            return err_set(e, ERR_STEP, "%s has elements of type %s and %s of type %s: code has one"
-                           " type", f->buffer[0].name, first->name, f->buffer[i].name, type->name);
+            return err_set(e, ERR_STEP, "%s has elements of type %s, but %s has type %s: a kernel "
+                           "computes in one type", f->buffer[0].name, first->name,
+                           f->buffer[i].name, type->name);
         u->narrow = narrow ? type : u->narrow;
     }
     return true;

@@ -85,7 +85,7 @@ static int64_t read_number(const char **at)
 
 static bool unknown_name(const struct notation_reader *r, const char *name, int col, int len)
 {
-    int n = 0, one = -1;                  /* NHWI: the first letter that is no dimension */
+    int n = 0, one = -1;  /* one: the first letter of a word such as NHWI that is no dimension */
     for (; n < len && isupper((unsigned char)name[n]); n++)
         one = one < 0 && find_dim(r->t, name + n, 1) < 0 ? n : one;
     bool letter = n == len && len > 1 && one > 0;
@@ -155,8 +155,8 @@ static bool read_names(struct notation_reader *r, const char *word, struct item 
     return true;
 }
 
-/* Returns the length of the longest dimension whose name starts at w, in capitals or in small
- * letters; 0: none does. */
+/* Returns the length of the longest dimension name at w, or 0 if no name starts there.  small: w
+ * must have the name in lower case; otherwise as the tensor has it. */
 static int name_at(const struct tensor *t, const char *w, int len, bool small)
 {
     int longest = 0;
@@ -170,8 +170,8 @@ static int name_at(const struct tensor *t, const char *w, int len, bool small)
     return longest;
 }
 
-/* Returns the length of the first part of a word in which the parts stand without blanks: KH, O/64,
- * H/8:4 or 64o.  0: there is no such part. */
+/* Returns the length of the first part of w, a word that joins parts without blanks: the length of
+ * KH, O/64, H/8:4 or 64o, for example.  Returns 0 if w does not begin with a part. */
 static int part_at(const struct tensor *t, const char *w, int len)
 {
     static const char digits[] = "0123456789";
@@ -188,8 +188,8 @@ static int part_at(const struct tensor *t, const char *w, int len)
     return size > 0 ? end : 0;
 }
 
-/* Whether a word is made of several parts without blanks, "O/64KHKWI64o".  Not if all of it are
- * dimensions of one letter, which read_names reads. */
+/* Whether a word joins several parts without blanks, as "O/64KHKWI64o" does.  False if all parts
+ * are names of one letter, which read_names reads. */
 static bool is_joined(const struct tensor *t, const char *w, int len)
 {
     int at = 0, parts = 0, n;
@@ -378,20 +378,19 @@ static bool reject_parts(const struct notation_reader *r, int k)
     const char *dim = r->t->dim[k];
     if (r->n_parts[k] == 0) {
         reject(r, outer->col, outer->len, ERR_SYNTAX,
-               "%s/%lld has no tile: the notation does not place the inner part of %s", dim,
-               (long long)outer->size, dim);
+               "%s/%lld needs an inner part: the notation does not say where the %lld elements of "
+               "a block of %s are", dim, (long long)outer->size, (long long)outer->size, dim);
         return err_fix(r->e, "add %lld%c at the place of those %lld elements",
                        (long long)outer->size, tolower(dim[0]), (long long)outer->size);
     }
     reject(r, outer->col, outer->len, ERR_FACTOR,
-           "the tiles of %s multiply to %lld, but it is divided by %lld", dim,
-           (long long)parts_product(r, k),
-           (long long)outer->size);
+           "the inner parts of %s have %lld elements together, but %s is divided into blocks of "
+           "%lld", dim, (long long)parts_product(r, k), dim, (long long)outer->size);
     return err_fix(r->e, "write %s/%lld, or change the tiles", dim, (long long)parts_product(r, k));
 }
 
-/* Writes an unfold with tiles of `tile` every `stride`; `groups` tiles make one step of the outer
- * part. */
+/* Writes the unfold of dim k, with a tile of `tile` elements every `stride` elements, and the split
+ * of the tile index.  `groups` tiles make one step of the outer part. */
 static bool write_unfold(const struct notation_reader *r, struct notation_writer *w, int k,
                          int64_t tile, int64_t stride, int64_t groups)
 {
@@ -401,8 +400,8 @@ static bool write_unfold(const struct notation_reader *r, struct notation_writer
     int64_t n = natural;
     if (outer->count && (__builtin_mul_overflow(outer->count, groups, &n) || n > natural)) {
         reject(r, outer->col, outer->len, ERR_UNFOLD,
-               "there are %lld tiles of %s, but %lld already hold all of it",
-               (long long)n, r->t->dim[k], (long long)natural);
+               "%lld tiles of %s are too many: %lld hold all of %s", (long long)n, r->t->dim[k],
+               (long long)natural, r->t->dim[k]);
         return err_fix(r->e, "write %s/%lld without a number of tiles", r->t->dim[k],
                        (long long)outer->size);
     }

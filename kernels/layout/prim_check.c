@@ -2,7 +2,7 @@
  * the resulting dims. Errors say what would be legal. */
 #include "kernels/layout/layout_impl.h"
 
-/* ORDER PRIM: by enum prim_kind. */
+/* Names of the primitives, by enum prim_kind (ORDER PRIM). */
 const char *const prim_name[] = { "split", "reorder", "fuse", "unfold", "fold", "pad", "unpad" };
 
 /* Greatest number of tiles whose shared elements are searched for data. */
@@ -88,7 +88,7 @@ static void print_divisors(struct str *out, int64_t n, int64_t wish)
 
 /* --- Split ------------------------------------------------------------------------------------ */
 
-/* Returns F_{2->m}, the product of the inner factors, or -1 when it exceeds every dim. */
+/* Returns F_{2->m}, the product of the inner factors, or -1 when it exceeds LAYOUT_MAX_ELEMS. */
 static int64_t inner_product(const struct prim *pr)
 {
     int64_t q = 1;
@@ -391,8 +391,9 @@ static bool check_fold(const struct check *c, const struct lineage **line)
                              "fuse joins other dimensions");
     }
     if ((pr->size && pr->size != d->covered) || (pr->stride && pr->stride != d->stride)) {
-        refuse(c, ERR_NOINV, "size=%lld stride=%lld are not those of the unfold",
-               (long long)pr->size, (long long)pr->stride);
+        refuse(c, ERR_NOINV, "size=%lld or stride=%lld differs from that of the unfold",
+               (long long)(pr->size ? pr->size : d->covered),
+               (long long)(pr->stride ? pr->stride : d->stride));
         return err_fix(c->e, "use size=%lld stride=%lld, or leave both out", (long long)d->covered,
                        (long long)d->stride);
     }

@@ -1,16 +1,17 @@
 /* Accesses through a layout: rho applied to arbitrary index expressions (SPEC B step 3).
  *
- * Unfolded dims, formula (1) of ALT 4.1.2 generalised.  An access e reads a window: e = P + R,
- * where P is free of reduce variables (where the window is) and R >= r_min moves inside it.  The
- * whole window is in the tile of its first element W = P + r_min when
+ * For unfolded dims, this generalises formula (1) of ALT 4.1.2.  An access e = P + R reads a
+ * window: P has no reduction variables and says where the window is; R >= r_min moves inside the
+ * window.  The whole window is in the tile of its first element W = P + r_min when
  *
  *     t = W / S,   b = (W mod S) + (R - r_min)        (S*t + b = e)
  *     0 <= b <= B-1  and  0 <= t <= n-1
  *
- * hold over all points; b >= 0 always does.  W mod S is at most S - g + (W_0 mod g), g the common
- * divisor of S and the coefficients of W, W_0 its constant.  So an access V*i + r with a window of
- * M fits whenever B >= S - gcd(V, S) + M; the paper's case S = V*P_w (SPEC ERR-5) is the one where
- * W / S is i / P_w.  Otherwise the canonical map: t = min(e / S, n-1), b = e - S*t. */
+ * hold over all points; b >= 0 always does.  Let g be the common divisor of S and the coefficients
+ * of W, and W_0 the constant of W: then W mod S is at most S - g + (W_0 mod g).  So an access
+ * V*i + r with a window of M elements fits whenever B >= S - gcd(V, S) + M.  In the paper's case,
+ * S = V*P_w (SPEC ERR-5), W / S is i / P_w.  If the window does not fit, the canonical map is used:
+ * t = min(e / S, n-1), b = e - S*t. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static struct rewrite_window find_window(struct exprs *p, const struct expr *e,
     return w;
 }
 
-/* Returns the largest value of W mod S that is possible by divisibility. */
+/* Returns an upper bound of W mod S, from the common divisor of S and the coefficients of W. */
 static int64_t max_residue(const struct rewrite_window *w, int64_t stride)
 {
     const int64_t g = common_divisor(w->divisor, stride);
@@ -125,7 +126,7 @@ static bool refuse_trimmed(const struct layout *l, int k, int64_t most, struct e
             l->tensor->name, l->tensor->dim[k], (long long)most, m->n_prims, m->prev->dim[pr->dim],
             (long long)pr->size, (long long)l->stored[k], (long long)l->tensor->shape[k]);
     const int64_t shift = m->prev->rho[pr->dim]->lo;
-    return err_fix(e, "size=%lld or more", (long long)(most + shift + 1));
+    return err_fix(e, "unfold with size=%lld or more", (long long)(most + shift + 1));
 }
 
 bool layout_covers(const struct layout *l, const struct expr *const *idx, struct err *e)

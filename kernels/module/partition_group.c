@@ -8,7 +8,8 @@
 
 #define MOST_BY_RULE 9                    /* most statements of a kernel made by the rule */
 #define TENSORS_FIX \
-    "Tab in the list of kernels offers tensors, and show --what simplified prints them"
+    "in the command line of the list of kernels, Tab offers tensors; show --what simplified " \
+    "prints them"
 #define MOST 48  /* most statements of a kernel made by steps: a longer function compiles slowly */
 
 /* --- The rule --------------------------------------------------------------------------------- */
@@ -187,14 +188,14 @@ static bool cut(struct cutter *c, const char *name, struct err *e)
                    "before and after it", name_of(c, t));
 }
 
-/* Checks that the result of group x may stay inside a kernel that also has group y. */
+/* Checks that groups x and y may become one kernel, inside which the result of x stays. */
 static bool may_join(const struct cutter *c, int x, int y, struct err *e)
 {
     const struct cut_group *a = &c->groups.data[x], *b = &c->groups.data[y];
     const char *name = name_of(c, a->out);
     int other = reader(c, a->out, y, false);
     if (x == y)
-        return err_set(e, ERR_STEP, "both are computed by one kernel already");
+        return err_set(e, ERR_STEP, "the two tensors are already computed by one kernel");
     if (reader(c, a->out, y, true) < 0) {
         err_set(e, ERR_STEP, "the kernel of %.80s does not read %.80s, which the other kernel "
                 "computes", name_of(c, b->out), name);
@@ -204,8 +205,8 @@ static bool may_join(const struct cutter *c, int x, int y, struct err *e)
         return err_set(e, ERR_STEP, "%.80s is an output of the network, so a kernel ends there",
                        name);
     if (other >= 0) {
-        err_set(e, ERR_STEP, "%.80s reads %.80s as well, so it has to be stored",
-                name_of(c, c->g->statement[other].out), name);
+        err_set(e, ERR_STEP, "%.80s has to be stored, because %.80s reads it as well", name,
+                name_of(c, c->g->statement[other].out));
         return err_fix(e, "only a tensor that one kernel reads can stay inside");
     }
     if (a->constant != b->constant)
@@ -255,7 +256,9 @@ static bool apply(struct cutter *c, const char *step, struct err *e)
         return join(c, word[2], word[3], e) && is_sound(c, e);
     err_set(e, ERR_SYNTAX, "a step of a network is: module cut TENSOR, or: module join TENSOR "
             "TENSOR");
-    return err_fix(e, module ? TENSORS_FIX : "the steps of a kernel belong to the kernel");
+    return err_fix(e, module ? TENSORS_FIX
+                             : "apply other steps (layout, loop, ...) to a kernel, not to the "
+                               "network");
 }
 
 bool cutter_make(struct cutter *c, struct arena *a, const struct graph *g, int n_steps,

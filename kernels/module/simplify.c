@@ -1,7 +1,7 @@
 /* Runs the passes of simplify.h. */
 #include "kernels/module/simplify_impl.h"
 
-/* In the order in which they run: later passes match the results of earlier ones. */
+/* The passes in the order in which they run: later passes match the results of earlier ones. */
 static const struct simplify_row {
     struct simplify_pass is;
     bool (*run)(struct rewrite *r, int i);
@@ -50,7 +50,7 @@ static bool is_open(const struct rewrite *r, int i)
     return s->live && !s->fixed && !s->constant;
 }
 
-/* Returns how many changes the pass made. */
+/* Runs a pass over all statements. Returns the number of changes that it made. */
 static int run_pass(struct rewrite *r, const struct simplify_row *pass)
 {
     int changes = 0;
@@ -91,7 +91,7 @@ static bool rewritten(struct rewrite *r, unsigned passes, int *counts, const str
 }
 
 /* A new operator may give an inner tensor the name that another statement has. Composing then fails
- * with ERR_NAME; the next attempt leaves the statements alone that may have made this tensor. */
+ * with ERR_NAME. The next attempt does not change the statements that may have made this tensor. */
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
                     const struct graph **out, int *counts, struct err *e)
 {
@@ -100,7 +100,8 @@ bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
     if (type_is_narrow(g->type)) {
         err_set(e, ERR_TYPE, "networks are computed in float32, and this graph is in %s",
                 g->type->title);
-        return err_fix(e, "leave out type=%s, or take it as one program", g->type->name);
+        return err_fix(e, "leave out type=%s, or open the graph as a single program instead of a "
+                       "network", g->type->name);
     }
     bool ok = g->n_statements == 0, again = true;
     for (int i = 0; counts && i < COUNT_OF(table); i++)
@@ -114,7 +115,8 @@ bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
             again = rewrite_fix(&r, kept.data[i]);
         ok = again && rewritten(&r, passes, counts ? counts : own, out, e);
         again = again && !ok && e->code == ERR_NAME;
-        vec_push(&kept, arena_strndup(a, e->source, strcspn(e->source, " =")));
+        if (again)
+            vec_push(&kept, arena_strndup(a, e->source, strcspn(e->source, " =")));
         rewrite_free(&r);
     }
     vec_free(&kept);

@@ -42,14 +42,14 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
     return false;
 }
 
-/* The reads of a node that is computed at an axis of stage `at`, directly and through inlined
- * nodes. late: a tensor that is not computed yet at the axis; elsewhere: a tensor whose element
- * another iteration computes. */
+/* What a node that is computed at an axis of stage `at` reads, directly and through inlined nodes.
+ * late: a tensor that is not computed yet at the axis, or -1.  elsewhere: a tensor of which it
+ * reads an element that another iteration computes, or -1. */
 struct readiness {
     const struct lowering *in;
     int at;
     const char *axis;
-    /* inlined: the node whose body is examined, at index idx; NULL: none */
+    /* inlined: the inlined node whose body is examined, at position idx; NULL: `node` itself is */
     const struct node *node, *inlined;
     const struct expr *const *idx;
     int late, elsewhere;
@@ -68,7 +68,7 @@ static void check_ready_inlined(struct readiness *r, const struct node *n,
     r->elsewhere = inner.elsewhere;
 }
 
-/* Whether idx is the place that node n computes. A dim of one element has only one place. */
+/* Whether idx is the position that node n computes. A dim of one element has only one position. */
 static bool same_place(const struct node *n, const struct expr *const *idx, int rank)
 {
     bool same = rank == n->n_spatial;
@@ -158,7 +158,8 @@ static bool check_consumer(const struct lowering *in, int node, int at, const ch
     }
     if (!reads_chain(in, node, at, axis)) {
         const char *via = g->tensor[n->data_in].name;
-        err_set(e, ERR_STEP, "cannot compute %s at %s: it reads %s", me, outer->name, via);
+        err_set(e, ERR_STEP, "cannot compute %s at %s: %s reads %s, which is not computed there",
+                me, outer->name, me, via);
         return err_fix(e, "first: loop compute_at %s %s %s", via, outer->name, axis);
     }
     if (!aligned(in->layout[n->out], in->layout[g->node[at].out]))
@@ -306,8 +307,8 @@ static int64_t loads_of(const struct lowering *in, int node, int also, int64_t *
     return known[node];
 }
 
-/* Checks the growth by inlining: every reader repeats an inlined value, so the loads of x + x of x
- * + x ... double with each node. */
+/* Checks the growth by inlining: every reader repeats an inlined value.  In a chain of nodes x + x,
+ * for example, the loads double with each node. */
 static bool check_growth(const struct lowering *in, int node, struct err *e)
 {
     const struct graph *g = in->graph;

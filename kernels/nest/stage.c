@@ -176,8 +176,8 @@ static bool check_excess(const struct stage *s, const struct axis *x, int64_t pr
              times(s->limit[l].value->hi, rounds) / s->limit[l].below < MAX_EXCESS;
     if (ok)
         return true;
-    err_set(e, ERR_FACTOR, "loop %s of %s has %lld iterations: with these factors and the "
-            "splits before, it would run more than %d times that number", x->name, s->name,
+    err_set(e, ERR_FACTOR, "loop %s of %s has %lld iterations; with these factors and the earlier "
+            "splits it would have more than %d times as many", x->name, s->name,
             (long long)x->extent, MAX_EXCESS);
     return err_fix(e, "leave out factors that are not needed to cover %lld", (long long)x->extent);
 }
@@ -321,8 +321,8 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
                            "cache_read is allocated there", x[i].name);
         if (i < n - 1 && looks_ahead(s, x[i].name))
             return err_set(e, ERR_STEP,
-                           "cannot fuse across loop %s: a prefetch counts its iterations",
-                           x[i].name);
+                           "cannot fuse loop %s with %s: an operand is prefetched by iterations of "
+                           "%s", x[i].name, x[i + 1].name, x[i].name);
         extent = times(extent, x[i].extent);
     }
     if (extent > MAX_FUSED)
@@ -380,8 +380,10 @@ static bool check_tensor_axis(const struct stage *s, int axis, int64_t extent, b
 {
     const struct axis *x = &s->axis[axis];
     if (x->reduce != reduce) {
-        err_set(e, ERR_STEP, "loop %s of %s is %s, and a tensor block has rows, columns and a sum",
-                x->name, s->name, x->reduce ? "a reduction" : "no reduction");
+        err_set(e, ERR_STEP, x->reduce ? "loop %s of %s is a reduction, but the first two loops of "
+                                         "a tensor block must be of the output's dimensions"
+                                       : "loop %s of %s is no reduction, but the third loop of a "
+                                         "tensor block must be one", x->name, s->name);
         return err_fix(e, "name two loops of the output's dimensions, then one of a reduction");
     }
     if (x->extent != extent) {
@@ -516,8 +518,8 @@ bool stage_pipeline(struct exprs *p, const struct stage *s, int axis, int64_t st
     const struct axis *x = &s->axis[axis];
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
     if (!x->reduce) {
-        err_set(e, ERR_STEP, "loop %s of %s is no reduction: its iterations are independent, and"
-                " no tile follows another", x->name, s->name);
+        err_set(e, ERR_STEP, "loop %s of %s is no reduction loop, and only a reduction loop can be"
+                " pipelined", x->name, s->name);
         return err_fix(e, "name the reduction at whose loop the shared tiles are");
     }
     if (stages > 1 && stages > x->extent) {

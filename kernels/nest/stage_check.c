@@ -223,8 +223,8 @@ static bool check_ahead(const struct stage *s, const struct read_ahead *r, struc
                 r->tensor, (long long)r->by, r->by == 1 ? "" : "s", x->name, s->name,
                 (long long)x->extent);
     else
-        err_set(e, ERR_STEP, "cannot prefetch %s at loop %s of %s: it is marked %s, and no code is "
-                "left that runs before its next iteration", r->tensor, x->name, s->name,
+        err_set(e, ERR_STEP, "cannot prefetch %s at loop %s of %s: the loop is marked %s, so the "
+                "code has no loop to prefetch in", r->tensor, x->name, s->name,
                 loop_ann_name[x->ann]);
     return outer >= 0 ? err_fix(e, "prefetch it at %s", s->axis[outer].name)
                       : err_fix(e, "prefetch it at a plain loop of more iterations");
@@ -248,8 +248,8 @@ static bool check_tensor(const struct stage *s, struct err *e)
         if (marked != 4 || s->axis[i].ann != LOOP_TENSOR || s->axis[i].reduce != (i == n - 4)) {
             err_set(e, ERR_STEP, "the loops of the tensor block of %s stay its innermost loops, in"
                     " their order and with their mark", s->name);
-            return err_fix(e, "leave them out of the step, or make them plain loops: loop serial %s"
-                           " LOOP, with one of them", s->name);
+            return err_fix(e, "leave these loops where they are, or undo the tensor block: loop "
+                           "serial %s LOOP, where LOOP is one of them", s->name);
         }
     return true;
 }

@@ -3,8 +3,8 @@
 #include "kernels/ir/simplify.h"
 #include "kernels/nest/stage.h"
 
-/* Returns the condition of a store or select in t, or NULL.  *cut: a loop in t that runs over a
- * part of its extent only, if there is one. */
+/* Returns the condition of a store or select in t, or NULL.  Sets *cut to a loop of a tensor block
+ * in t that leaves out iterations, if there is one. */
 static const struct expr *find_condition(const struct tree *t, const struct tree **cut)
 {
     if (t->kind == TREE_STORE) {
@@ -26,7 +26,7 @@ static const struct expr *find_condition(const struct tree *t, const struct tree
     return NULL;
 }
 
-/* The first operand of a block that no shared tile holds; NULL: there is none. */
+/* first: the first operand of a block that is not in a shared tile, or NULL. all: the buffers. */
 struct not_shared { const struct buffer *all, *first; };
 
 static void see_operand(void *ctx, const struct val *load)
@@ -44,12 +44,13 @@ static void see_operands(const struct tree *t, struct not_shared *x)
         val_each_load(t->value, see_operand, x);
 }
 
-/* Refuses a block that is not four whole loops around one store. short_sum: its sum is cut. */
+/* Refuses a block that is not four whole loops around one store. short_sum: whether its sum has too
+ * few steps. */
 static bool refuse_shape(const struct buffer *buffer, const struct tree *t, bool short_sum,
                          const char *of, struct err *e)
 {
     struct not_shared from = { .all = buffer };
-    const struct tree *cut = t->reduce && !short_sum ? NULL : t;     /* no loop of the sum: t */
+    const struct tree *cut = t->reduce && !short_sum ? NULL : t;     /* t is no whole sum */
     const struct expr *condition = find_condition(t, &cut);
     struct str text = { 0 };
     if (condition)
@@ -95,7 +96,7 @@ static bool find_loops(const struct tree *t, struct tensor_block *out)
         && s->value->b->kind == VAL_LOAD;
 }
 
-/* Sets idx to the indices of a load, with lane = 4 * row + column. */
+/* Sets idx to the indices of a load, with 4 * row + column in place of lane. */
 static void find_indices(struct exprs *p, const struct tensor_block *b, const struct val *load,
                          const struct expr *lane, const struct expr **idx)
 {
@@ -159,7 +160,8 @@ bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struc
         return false;
     if (are_factors(p, out, x, y, lane) || are_factors(p, out, y, x, lane))
         return true;
-    err_set(e, ERR_STEP, "the tensor block of %s is no product of matrices: %s or %s differs along"
-            " its rows and along its columns", of, buffer[x->source].name, buffer[y->source].name);
+    err_set(e, ERR_STEP, "the tensor block of %s is no matrix product: the index of %s or %s "
+            "depends on both its rows and its columns", of, buffer[x->source].name,
+            buffer[y->source].name);
     return err_fix(e, "choose a loop of each operand alone: rows of one, columns of the other");
 }

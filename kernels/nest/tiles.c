@@ -10,7 +10,7 @@
 #define MAX_TILE 262144 /* most elements of a producer tile: 1 MiB of stack */
 #define MAX_VARS 64
 
-/* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
+/* The box of physical indices of tensor t that stage s reads inside its first pos loops:
  *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
  * In a dim where access - origin depends on outer loops, or the access depends on data, the box is
  * the whole dim.  A tile that a block shares holds what all threads of the block read: for it the
@@ -20,7 +20,7 @@ struct region {
     const struct stage *s;
     int tensor, pos, n_loads;
     bool shared;
-    bool too_short;  /* whether the stage also reads past the whole dim */
+    bool too_short;  /* whether the stage reads past the end of a dim that the box holds whole */
     const struct expr *origin[MAX_DIMS];
     int64_t extent[MAX_DIMS];
 };
@@ -87,12 +87,12 @@ static struct tree *own_loop(struct low *w, int node, const char *axis,
     return t;
 }
 
-/* A local tile for the region of tensor t that stage s reads inside depth pos. */
+/* A tile for the region r of a tensor. */
 struct tile {
     struct region r;
     const struct layout *l;
     int buffer;
-    const struct expr *var[MAX_DIMS], *index[MAX_DIMS];  /* the tile's loops; physical indices */
+    const struct expr *var[MAX_DIMS], *index[MAX_DIMS];  /* loop variables; physical indices */
     const struct expr *inside;  /* a condition: whether the point is inside the tensor */
 };
 
@@ -119,7 +119,7 @@ static bool check_shared(struct low *w, const struct stage *s, const char *axis)
     return false;
 }
 
-/* Checks that a shared tile is inside of all blocks and threads. */
+/* Checks that a shared tile is inside of all loops over blocks and threads. */
 static bool check_inside_bound(struct low *w, const struct layout *l, const struct stage *s,
                                int pos, const char *axis)
 {
@@ -135,8 +135,8 @@ static bool check_inside_bound(struct low *w, const struct layout *l, const stru
     return true;
 }
 
-/* Sets how the columns of tile b are swizzled: the number of the group of `keep` elements is XORed
- * with that of the row, or of the rows that fill all banks together. */
+/* Sets the swizzle of tile b.  In each row, the numbers of the groups of `keep` elements are XORed
+ * with the number of the row.  Rows that fill all banks only together count as one row. */
 static bool set_swizzle(struct low *w, struct buffer *b, int64_t keep, const struct stage *s,
                         const char *axis)
 {
@@ -150,9 +150,9 @@ static bool set_swizzle(struct low *w, struct buffer *b, int64_t keep, const str
         return false;
     }
     if (keep >= field) {
-        err_set(w->e, ERR_STEP, "the tile %s at loop %s of %s has rows of %lld elements: with %lld"
-                " staying together nothing would move", b->name, axis, s->name, (long long)row,
-                (long long)keep);
+        err_set(w->e, ERR_STEP, "the tile %s at loop %s of %s has rows of %lld elements: groups of"
+                " %lld fill a row or all banks, so the swizzle would move nothing", b->name, axis,
+                s->name, (long long)row, (long long)keep);
         w->ok = err_fix(w->e, "keep fewer together (by=), or make the rows longer");
         return false;
     }
@@ -201,8 +201,8 @@ static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form for
         return false;
     }
     if (w->overrun && x->r.too_short) {
-        err_set(w->e, ERR_STEP, "the tensor block of %s reads past the end of %s, of which the tile"
-                " at loop %s has no more", s->name, x->l->tensor->name, axis);
+        err_set(w->e, ERR_STEP, "the tensor block of %s reads past the end of %s, and the tile of "
+                "%s at loop %s ends there", s->name, x->l->tensor->name, x->l->tensor->name, axis);
         w->ok = err_fix(w->e, "split loops by factors that divide them");
         return false;
     }
@@ -214,8 +214,8 @@ static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form for
     return b.memory != MEMORY_SHARED || check_shared(w, s, axis);
 }
 
-/* Puts the loops of the tile around the stores in body, at least one around a shared tile. From now
- * on s reads the tile. */
+/* Puts the loops of the tile around the stores in body, at least one for a shared tile, and appends
+ * the result to kids.  From now on s reads the tile. */
 static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body,
                        struct kids *kids)
 {
@@ -238,8 +238,8 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
     low_bind_tile(w, x->r.tensor, &b);
 }
 
-/* Returns a stage with the reductions of the producer itself (a pooling window). Their names differ
- * from those of enclosing loops. */
+/* Returns the producer's stage `own` with new names for its reductions (a pooling window, for
+ * example), which differ from those of enclosing loops. */
 static const struct stage *own_reductions(struct low *w, const struct stage *own,
                                           const struct stage *outer)
 {

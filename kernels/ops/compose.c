@@ -1,5 +1,5 @@
-/* Builds a graph of several operators from text.  Every statement is built as its own graph by its
- * operator family and then merged into the graph.  Its inputs and constants are bound to existing
+/* Builds a graph of several operators from text.  The operator of every statement is built as a
+ * graph of its own, and then merged into the graph.  Its inputs and constants are bound to existing
  * tensors, or renamed after the statement; its expressions are rebuilt in the pool of the graph. */
 #include <ctype.h>
 #include <stdio.h>
@@ -273,7 +273,7 @@ struct splice {
     struct compose *c;
     const struct graph *sub;
     const struct statement *st;
-    int *tensor; /* per tensor of the operator's graph: the tensor of the whole graph */
+    int *tensor; /* per tensor of the operator's graph: its index in the whole graph */
     int n_renamed;                        /* number of renamed variables: of dims, and of a pick */
     const char *from[MAX_RANK + 1];
     const struct expr *to[MAX_RANK + 1];
@@ -310,8 +310,8 @@ static bool bind(struct splice *s, int sub, int arg)
     return false;
 }
 
-/* Names a tensor that the statement makes. If the statement is called as the operator calls its
- * result, all names of the operator are kept, so that schedules of the operator still apply. */
+/* Names a tensor that the statement makes.  If the statement's name is the operator's own name for
+ * its result (Conv), all names of the operator are kept, so that its schedules still apply. */
 static const char *spliced_name(const struct splice *s, const struct tensor *x)
 {
     const struct tensor *result = &s->sub->tensor[s->sub->node[s->sub->n_nodes - 1].out];
@@ -487,9 +487,12 @@ static bool add_outputs(struct compose *c, const char *s)
             return reject(c, col, 1, ERR_SYNTAX, "output takes tensor names");
         if (!known(c, name, col, &t))
             return false;
-        if (c->g->tensor[t].producer < 0 || c->n_outputs == COUNT_OF(c->output))
+        if (c->g->tensor[t].producer < 0)
             return reject(c, col, (int)strlen(name), ERR_RANGE,
                           "%s is not computed by this graph", name);
+        if (c->n_outputs == COUNT_OF(c->output))
+            return reject(c, col, (int)strlen(name), ERR_RANGE, "a graph has at most %d outputs",
+                          COUNT_OF(c->output));
         c->output[c->n_outputs++] = t;
         s += *s == ',';
     }

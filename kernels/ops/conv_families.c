@@ -40,7 +40,8 @@ const struct op_family c2d_family = {
             "The input is N I H W, Ker (O I KH KW) a constant, the output N O H W with "
             "H = (h + 2*ph - dh*(kh - 1) - 1) / sh + 1.  With padding the caller's tensor is "
             "Inp_in and a pad node writes Inp; ph0, ph1, pw0, pw1 pad each side by its own.  "
-            "bias=1 adds Bias (O), relu=1 finishes with ReLU, act= with that or another function.",
+            "bias=1 adds Bias (O); relu=1 applies ReLU at the end; act= applies any of the "
+            "functions.",
     .data_params = { "n", "i", "h", "w" },
     PARAMS(ROWS_2D(1)),
     .build = conv_build,
@@ -67,9 +68,8 @@ const struct op_family grp_family = {
     .help = "Conv[n][o][h][w] = sum over i, kh, kw of "
             "Inp[n][o / (O/g) * (I/g) + i][sh*h + dh*kh][sw*w + dw*kw] * Ker[o][i][kh][kw]: the "
             "O/g output channels of a group read its I/g input channels.  The input is N I H W, "
-            "Ker (O I/g KH KW) a constant, the output N O H W.  Split O by O/g, or by divisors of "
-            "it all the way, and the accesses have no division.  Padding, bias=1 and act= as "
-            "for c2d.",
+            "Ker (O I/g KH KW) a constant, the output N O H W.  The accesses have no division once "
+            "O is split by O/g, at once or factor by factor.  Padding, bias=1 and act= as for c2d.",
     .data_params = { "n", "i", "h", "w" },
     PARAMS(ROW_N, ROW_I, ROWS_HW, ROW_O, ROW_SIZE("g", "groups; divides i and o"), ROWS_K2,
            ROWS_S2(1), ROWS_P2, ROWS_D2(1), ROWS_END),

@@ -55,7 +55,8 @@ static bool build_binary(struct graph *g, const struct op_family *f, const int64
 
 #define ROWS_BINARY \
     ROWS_DIMS(OP_UNSET), { "y", SHAPE_FULL, 0, SHAPE_ONE, \
-                           "shape of the second operand: all, C 1 1, the last or 1", shape_words }
+                           "shape of the second operand: full (as the first), channel (C 1 1), " \
+                           "row (the last dim), one (a number)", shape_words }
 
 const struct op_family add_family = {
     .name = "add",

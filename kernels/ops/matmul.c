@@ -65,8 +65,8 @@ const struct op_family gmm_family = {
     .example = "gmm m=512 k=512 n=512",
     .help = "C[m][n] = sum over k of A[m][k] * B[k][n].  "
             "A (M K) is the input, B (K N) a constant, C is M N.  "
-            "bias=1 adds Bias (N), relu=1 finishes with ReLU, act= with that or another "
-            "function.",
+            "bias=1 adds Bias (N); relu=1 applies ReLU at the end; act= applies any of the "
+            "functions.",
     .data_params = { "m", "k" },
     PARAMS(ROWS_MKN, ROW_BIAS("1: add a bias per column"), ROW_RELU, ROW_ACT),
     .build = build_matmul,

@@ -141,7 +141,7 @@ static bool bad_word(const struct parse *p, const struct op_param *param, const 
     int n = (int)param->max + 1;
     const char *near = str_nearest(value, param->words, n);
     const char *all = joined(p, param->words, n, " ");
-    err_set(e, ERR_NAME, "%s= takes no \"%.40s\"", param->name, value);
+    err_set(e, ERR_NAME, "\"%.40s\" is not a value of %s=", value, param->name);
     if (near)
         return err_fix(e, "did you mean %s=%s? (all: %s)", param->name, near, all);
     return err_fix(e, "%s (%s) is one of %s", param->name, param->help, all);

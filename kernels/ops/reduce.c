@@ -75,8 +75,8 @@ static const struct val *load_reduced(const struct graph *g, int t, const struct
                                             : build_load(g, t, n);
 }
 
-/* Adds node n, which computes x OP y or its exponential. x: the body of n so far; y: a reduction of
- * x, or a tensor like x. */
+/* Adds node n, which computes x OP y or exp(x OP y). x: the body of n so far; y: a reduction of x,
+ * or a tensor with the shape of x. */
 static int with_reduced(struct graph *g, struct node n, enum val_kind kind, int y, bool exp)
 {
     n.body = bin(g, kind, n.body, load_reduced(g, y, &n));
@@ -152,8 +152,8 @@ const struct op_family softmax_family = {
     .title = "softmax of rows",
     .example = "softmax m=1536 n=128",
     .help = "Max[m] = max over n of Inp[m][n]; Exp[m][n] = exp(Inp[m][n] - Max[m]); Sum[m] = sum "
-            "over n of Exp[m][n]; Softmax[m][n] = Exp[m][n] / Sum[m].  With Exp inlined, it has no "
-            "memory and is computed twice.  With k= (and l=) there are more dims: softmax of the "
+            "over n of Exp[m][n]; Softmax[m][n] = Exp[m][n] / Sum[m].  If Exp is inlined, it is "
+            "not stored, but computed twice.  With k= (and l=) there are more dims: softmax of the "
             "last one.",
     .data_params = DATA_LINES,
     PARAMS(ROWS_LINES),

@@ -125,7 +125,7 @@ bool contract_difference(struct str *out, const struct program *p, const struct 
         bool alike = streq(str_text(&mine), str_text(&theirs));
         str_printf(out, "%s%s %s as %s instead of %s", differs ? "; " : "", name_of(p, t),
                    tensor->role == TENSOR_INPUT ? "arrives" : "leaves", str_text(&mine),
-                   alike ? "the same dims with elements at other places" : str_text(&theirs));
+                   alike ? "another layout with the same dims" : str_text(&theirs));
         differs = true;
         str_free(&mine);
         str_free(&theirs);

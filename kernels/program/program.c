@@ -1,5 +1,5 @@
-/* Programs: apply(program, step) -> program | error. All other members are derived from the
- * steps. */
+/* Programs: apply(program, step) -> program | error.  All members of a program follow from its base
+ * graph and its steps. */
 #include "kernels/program/program.h"
 
 #include <math.h>
@@ -137,7 +137,8 @@ static bool set_accuracy(struct program *draft, const struct step *s, struct err
     double x;
     if (s->n_args != 1 || !str_to_double(s->arg[0].text, &x) || !(x >= 0 && x <= 1)) {
         err_set(e, ERR_RANGE, "the accuracy is a relative error between 0 and 1");
-        err_fix(e, "set accuracy 1e-6; 0 allows no other algorithm");
+        err_fix(e, "for example: set accuracy 1e-6. With 0, every convolution is computed "
+                "directly");
         return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
     }
     draft->accuracy = x;
@@ -271,9 +272,10 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Whether every tile that is too large before step s is still too large after it, without tensor
- * blocks and pipelines.  Marks on loops change no tile, or as bind make a shared one larger;
- * compute_at only adds a tile.  cache_read can also move a tile to another loop. */
+/* Whether every tile that is too large before step s is surely still too large after it.  Marks on
+ * loops change no tile, except that bind can make a shared tile larger.  compute_at only adds a
+ * tile. cache_read adds a tile, or moves one to another loop.  Returns false for programs with
+ * tensor blocks or pipelines. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {
@@ -307,7 +309,8 @@ static bool apply_all(const struct program *p, const char *const *lines, int n,
     return true;
 }
 
-/* Applies all lines at once; if that fails, one by one, to find the first line that fails. */
+/* Applies all lines, and lowers only where it must.  If that fails, applies them one by one, to
+ * find the first line that fails. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e)
 {

@@ -46,7 +46,7 @@ void program_detach_from(struct program *draft, const char *dst)
     keep_all_but(draft, NULL, dst);
 }
 
-/* Applies store_at.  already: index of the entry in which src is stored now, or -1. */
+/* Applies store_at.  already: index of src in draft->attached if it is stored there now, or -1. */
 static bool store_at(struct program *draft, const struct step *s, int src, int already,
                      struct err *e)
 {
@@ -56,14 +56,18 @@ static bool store_at(struct program *draft, const struct step *s, int src, int a
         return blame_word(e, &s->arg[0]);
     const struct tensor *from = &g->tensor[src], *to = &g->tensor[dst];
     const struct layout *l = draft->layout[dst], *with_slice, *unused;
-    if (src == dst || draft->source[src] != LAYOUT_PLAIN || attached_index(draft, to->name) >= 0) {
-        err_set(e, ERR_ATTACH,
-                src == dst ? "%s cannot be stored inside itself%s"
-                : draft->source[src] != LAYOUT_PLAIN
-                    ? "%s has a layout of its own%s"
-                    : "%s: %s is itself stored inside another tensor",
-                from->name, src != dst && draft->source[src] == LAYOUT_PLAIN ? to->name : "");
+    if (src == dst) {
+        err_set(e, ERR_ATTACH, "%s cannot be stored inside itself", from->name);
+        return err_fix(e, "store it in the buffer of another constant");
+    }
+    if (draft->source[src] != LAYOUT_PLAIN) {
+        err_set(e, ERR_ATTACH, "%s has a layout of its own", from->name);
         return err_fix(e, "layout reset %s", from->name);
+    }
+    if (attached_index(draft, to->name) >= 0) {
+        err_set(e, ERR_ATTACH, "%s: %s is itself stored inside another tensor", from->name,
+                to->name);
+        return err_fix(e, "layout decouple_at %s", to->name);
     }
     if (from->winograd) {
         err_set(e, ERR_ATTACH, "%s is computed from weights when its buffer is filled", from->name);
@@ -98,8 +102,8 @@ static bool store_at(struct program *draft, const struct step *s, int src, int a
     return true;
 }
 
-/* Removes the slice from the layout of the enclosing tensor.  Fails when a primitive after it no
- * longer applies. */
+/* Undoes store_at for entry i of draft->attached: removes its slice from the layout of the
+ * enclosing tensor.  Fails when a primitive after the slice no longer applies. */
 static bool decouple(struct program *draft, int i, struct err *e)
 {
     struct attached x = draft->attached[i];

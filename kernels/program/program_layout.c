@@ -13,8 +13,8 @@ const struct layout_choice *program_choice(const struct program *p, const char *
     return NULL;
 }
 
-/* Whether the tensor would take the layout of its producer's operand (SPEC C.2), so that the order
- * as given is a choice, too. */
+/* Whether the tensor would take the layout of its producer's operand (SPEC C.2).  The plain layout
+ * is then a choice that must be recorded, too. */
 static bool may_follow(const struct graph *g, const char *tensor)
 {
     int t = graph_tensor(g, tensor);
@@ -76,7 +76,7 @@ bool program_layout_is_free(const struct program *p, int tensor, struct err *e)
         }
     if (x->role != TENSOR_INPUT || p->input_given || complex || !reader)
         return true;
-    err_set(e, ERR_STEP, "%s is a tensor of the caller's, who gives its layout", x->name);
+    err_set(e, ERR_STEP, "%s belongs to the caller, who chooses its layout", x->name);
     return err_fix(e,
                    "set the layout of %s, which is computed from it, or apply: set input_layout "
                    "given, then this again", reader);
@@ -122,7 +122,7 @@ static bool find_dim(const struct layout *l, const struct step_word *w, int *dim
     return blame_word(e, w);
 }
 
-/* Parses any whole number; layout_apply checks which factors are legal (E_FACTOR, E_OVERFLOW). */
+/* Parses any whole number; layout_apply checks whether it is legal (ERR_FACTOR, ERR_OVERFLOW). */
 static bool find_number(const struct step_word *w, int64_t *out, struct err *e)
 {
     long long v;

@@ -59,7 +59,7 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
            blame_word(e, &st->arg[1]);
 }
 
-/* Finds all named axes. Each must be named once. */
+/* Finds all named axes. No axis may be named twice. */
 static bool find_axes(const struct stage *s, const struct step *st, int *axis, struct err *e)
 {
     for (int i = 0; i < st->n_args; i++) {  /* the list of names ends before axis[] is full */
@@ -82,8 +82,8 @@ static bool among(int x, const int *list, int n)
     return false;
 }
 
-/* Sets the fix: an order of all loops in which the n named loops stand together, in the named
- * order, where the first of them stands now. */
+/* Sets the fix of the error: an order of all loops in which the n named loops stand together, in
+ * the named order, where the first of them stands now. */
 static void fix_adjacent(const struct stage *s, const int *axis, int n, struct err *e)
 {
     struct str order = { 0 };
@@ -467,8 +467,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
     return annotate(d, s, st, out, e);
 }
 
-/* Returns the axis of the changed stage that `axis` became: the axis itself, or the innermost part
- * of its split. */
+/* Returns the axis of the changed stage `outer` that `axis` became: the axis itself, or the
+ * innermost part of its split.  Returns NULL if the axis is gone. */
 static const char *heir(struct arena *a, const struct stage *outer, const char *axis)
 {
     const char *last = NULL;
@@ -482,8 +482,8 @@ static const char *heir(struct arena *a, const struct stage *outer, const char *
     }
 }
 
-/* Checks that every attached node and every cached operand is still legal at its loop.  Inside
- * `node`, the loops may have new names. */
+/* Checks that every attached node, cached or prefetched operand and streamed tensor is still legal.
+ * node: the stage that the step changed, whose loops may have new names. */
 static bool check_attached(struct program *d, const struct stage **stage, int node, struct err *e)
 {
     struct lowering in = program_lowering(d);
@@ -557,8 +557,8 @@ static bool rfactor_ok(struct program *d, const struct step *st, int node, int64
     }
     int64_t extent = n->reduce[r]->hi + 1;
     if (!str_to_int64(st->arg[1].text, 2, extent, &f) || extent % f) {
-        err_set(e, ERR_FACTOR, "%s does not divide reduction %s of %lld", st->arg[1].text,
-                n->reduce_dim[r], (long long)extent);
+        err_set(e, ERR_FACTOR, "factor %s does not divide the %lld iterations of reduction %s",
+                st->arg[1].text, (long long)extent, n->reduce_dim[r]);
         err_fix(e, "use a divisor of %lld that is at least 2", (long long)extent);
         return blame_word(e, &st->arg[1]);
     }

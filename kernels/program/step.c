@@ -1,5 +1,5 @@
 /* Parses step lines by the table step.def. Its syntax column says which words and options a verb
- * takes, so a new step needs a row there and no code here.
+ * takes, so a new step needs a row in that table and no code here.
  *
  * Only the form is checked.  The program to which the step is applied knows whether a word is a
  * tensor, a dimension or a legal factor. Words keep their columns, so that errors of the program
@@ -87,8 +87,9 @@ static bool check_line(const char *line, int end, struct err *e)
     for (int i = 0; i < end; i++) {
         unsigned char c = (unsigned char)line[i];
         if ((c < 0x20 && c != '\t') || c == 0x7f) {
-            err_set(e, ERR_SYNTAX, c == '\n' || c == '\r' ? "the step contains a line break"
-                                                          : "a control character (0x%02x)", c);
+            err_set(e, ERR_SYNTAX, c == '\n' || c == '\r'
+                                       ? "the step contains a line break"
+                                       : "the line contains a control character (0x%02x)", c);
             return source_error(e, line, i + 1, 1);
         }
     }

@@ -10,8 +10,9 @@
 
 #define SYSTEM_SHARED 1024                /* bytes of each block that the system uses */
 
-/* Attributes that are read, as cuobjdump prints them.  .nv.info has (symbol, number) for every
- * kernel, .nv.info.NAME the threads of a block as x, y, z. */
+/* Codes of the attributes that are read; cuobjdump prints these attributes too.  Section .nv.info
+ * has a pair (symbol, number) for every kernel; .nv.info.NAME has the threads of a block as x, y,
+ * z. */
 enum { INFO_NUMBERS = 4, INFO_THREADS = 0x05, INFO_FRAME = 0x11, INFO_REGISTERS = 0x2f };
 
 const struct gpu_limits gpu_sm_90 = {
@@ -163,7 +164,8 @@ static void read_info(const struct cubin *c, const Elf64_Shdr *s, struct gpu_ker
     }
 }
 
-/* Returns the bytes of the kernel's tiles: its section begins with the system's own share. */
+/* Returns the bytes of a section of shared memory without those at its beginning, which the system
+ * uses. */
 static int64_t without_system(int64_t section)
 {
     return section > SYSTEM_SHARED ? section - SYSTEM_SHARED : 0;
@@ -179,7 +181,7 @@ static bool read_kernels(struct arena *a, struct gpu_build *b, struct err *e)
     for (int i = 0; i < c.n_sections; i++) {
         if (!str_starts(section_name(&c, i), ".text."))
             continue;
-        struct gpu_kernel *k = &list[b->n++];  /* each kernel has at most one of each section */
+        struct gpu_kernel *k = &list[b->n++];  /* list has room: each kernel has its own section */
         *k = (struct gpu_kernel){ .name = arena_strdup(a, section_name(&c, i) + 6) };
         const char *shared = arena_printf(a, ".nv.shared.%s", k->name),
                    *own = arena_printf(a, ".nv.info.%s", k->name);
@@ -196,7 +198,7 @@ static bool read_kernels(struct arena *a, struct gpu_build *b, struct err *e)
 
 /* --- Compiling -------------------------------------------------------------------------------- */
 
-/* Sets the error to the first one of the log: "kernel.cu(12): error: ...". */
+/* Sets the error to the first error in the log: "kernel.cu(12): error: ...". */
 static bool refuse(const struct nvrtc *x, program_handle p, int code, struct err *e)
 {
     size_t n = 0;
@@ -289,7 +291,7 @@ static int64_t round_up(int64_t x, int64_t unit)
 
 double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k)
 {
-    int64_t warps = (k->threads + 31) / 32, blocks = g->blocks;
+    int64_t warps = k->threads > 0 ? (k->threads + 31) / 32 : 1, blocks = g->blocks;
     int64_t by_warps = g->warps / warps;
     int64_t registers = warps * round_up(32 * (int64_t)k->registers, g->register_unit);
     int64_t shared = round_up(k->shared, g->shared_unit) + SYSTEM_SHARED;

@@ -15,11 +15,11 @@
 
 /* A piece of the dump, which is not terminated. */
 struct sass_piece { const char *text; int len; };
-/* The target of a jump. at: where it stands in the instruction, empty if there is none; name: empty
- * for an offset; known: whether it is inside the function. */
+/* The target of a jump. at: its text in the instruction; empty: no target. name: its label; empty:
+ * the target is an offset. known: whether it is inside the function. */
 struct sass_target { struct sass_piece at, name; unsigned offset; bool known; };
 /* guard: the predicate "@!P0", or empty; op: the instruction without the semicolon. label: the
- * number of the label before it; 0: none. */
+ * number of the new label in front of the instruction; 0: none. */
 struct sass_insn {
     unsigned offset;
     struct sass_piece guard, op;
@@ -27,7 +27,7 @@ struct sass_insn {
     struct sass_target to;
 };
 struct sass_label { struct sass_piece name; unsigned offset; };
-#define NOWHERE (~0u)                     /* the offset of a label that nothing follows */
+#define NOWHERE (~0u)                     /* no offset: a label at the end, or no jump */
 struct sass_function {
     struct sass_piece name;
     VEC(struct sass_insn) insn;
@@ -187,8 +187,8 @@ static void drop_padding(struct sass_function *f)
         f->insn.len--;
 }
 
-/* Returns the instruction before which a label of ours stands instead of this target; NULL: the
- * target keeps its name. */
+/* Returns the instruction that gets a new label, which replaces this target; NULL: the target keeps
+ * its name. */
 static struct sass_insn *labelled(const struct sass_function *f, const struct sass_target *to)
 {
     bool numbered = to->name.len == 0 || starts(to->name, ".L");
@@ -224,7 +224,7 @@ static void print_insn(struct sass_text *t, const struct sass_function *f,
     end_line(t, x->source_line);
 }
 
-/* Prints the labels before an instruction: those with a name of their own, and ours. */
+/* Prints the labels before an instruction: those with a name of their own, and the new one. */
 static void print_labels(struct sass_text *t, const struct sass_function *f,
                          const struct sass_insn *x)
 {
@@ -261,8 +261,8 @@ static void print_function(struct sass_text *t, struct sass_function *f)
     }
 }
 
-/* Prints the functions: a cubin lists the last one first. cut_by: the tool whose dump was too long;
- * NULL: it is complete. Returns whether there are any functions. */
+/* Prints the functions, the last one first, because a cubin lists them in reverse. cut_by: the tool
+ * whose dump was cut; NULL: the dump is complete. Returns whether there are any functions. */
 static bool print_dump(struct sass_piece dump, const char *cut_by, struct sass_text *t)
 {
     sass_functions all = {0};
@@ -275,7 +275,7 @@ static bool print_dump(struct sass_piece dump, const char *cut_by, struct sass_t
         if (f->insn.len > 0)
             print_function(t, f);
         if (cut_by && i == all.len - 1) {
-            str_printf(t->out, "// The listing is cut here: %s printed more than can be read.",
+            str_printf(t->out, "// The listing is cut here: %s printed more than 1 MiB.",
                        cut_by);
             end_line(t, 0);
         }
@@ -290,8 +290,9 @@ static bool print_dump(struct sass_piece dump, const char *cut_by, struct sass_t
 
 static const char *const tool[] = { "nvdisasm", "cuobjdump" };
 
-/* Stores the folder of the programs of the toolkit that NVRTC is loaded from: of
- * TOOLKIT/lib64/libnvrtc.so or TOOLKIT/targets/x86_64-linux/lib/libnvrtc.so. */
+/* Stores the folder TOOLKIT/bin of the toolkit that NVRTC is loaded from, where NVRTC is
+ * TOOLKIT/lib64/libnvrtc.so or TOOLKIT/targets/x86_64-linux/lib/libnvrtc.so. Returns whether it
+ * exists. */
 static bool toolkit_bin(struct str *out)
 {
     struct err none;

@@ -42,8 +42,8 @@ static void kill_process(pid_t *pid)
     forget(pid);
 }
 
-/* Appends ": LINE", the first line that the runner wrote (for example a complaint of the OpenMP
- * library or a sanitizer). */
+/* Stores ": LINE", the first line that the runner wrote (for example a complaint of the OpenMP
+ * library or a sanitizer), or "". */
 static void last_words(const struct child *c, char *out, size_t n)
 {
     char text[256];
@@ -175,8 +175,8 @@ static bool explain_death(struct child *c, struct err *e)
 
 static bool too_long(const struct child *c, struct err *e)
 {
-    return err_set(e, ERR_TIMEOUT, "did not end within %.3g s (tilescope run --limit SECONDS"
-                   " allows more)", c->opts.limit_s);
+    return err_set(e, ERR_TIMEOUT, "the kernel did not end within %.3g s; `tilescope run --limit "
+                   "SECONDS` allows more", c->opts.limit_s);
 }
 
 /* Waits for one reply. Kills the runner at the deadline and on a cancel. */
@@ -287,7 +287,7 @@ static bool start(struct child *c, struct err *e)
 static bool fits_protocol(const struct runner_opts *o, struct err *e)
 {
     return o->n_contenders <= PROTOCOL_MAX_CONTENDERS
-        || err_set(e, ERR_RANGE, "%d kernels are more than the %d that are timed at once",
+        || err_set(e, ERR_RANGE, "%d kernels cannot be timed together: at most %d",
                    o->n_contenders, PROTOCOL_MAX_CONTENDERS);
 }
 
@@ -451,7 +451,7 @@ static bool child_run(struct runner *r, int contender, double *seconds, struct e
     struct request q = { .command = COMMAND_RUN, .slot = (uint32_t)(SLOT_KERNEL + contender) };
     if (!child_ask(c, &q, c->opts.limit_s + c->copy_s, &reply, e))
         return false;
-    /* this process may have been delayed as much as the kernel */
+    /* child_ask allows more time, for copying the buffers */
     if (reply.seconds > c->opts.limit_s)
         return too_long(c, e);
     *seconds = reply.seconds;

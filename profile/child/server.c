@@ -28,8 +28,8 @@ static struct guarded *fault_guarded;
 
 /* --- Faults ---------------------------------------------------------------------------------- */
 
-/* Finds out whether the fault was a write. x86 tells it in bit 1 of the page-fault error code,
- * arm64 in bit 6 of the syndrome. */
+/* Finds out whether the fault was a write, and stores the stack pointer (0: unknown). x86 tells a
+ * write in bit 1 of the page-fault error code, arm64 in bit 6 of the syndrome. */
 static enum fault_access access_of(const ucontext_t *u, uint64_t *stack)
 {
     *stack = 0;
@@ -125,7 +125,7 @@ static bool load(struct server *r, const struct request *q, struct err *e)
     return true;
 }
 
-/* Reports damage around a buffer. The parent adds the names of buffers. */
+/* Checks the guards around all buffers. The parent adds the names of buffers to the error. */
 bool server_check_guards(struct server *r, struct err *e)
 {
     struct fault damage;
@@ -255,7 +255,7 @@ static uint64_t cpu_seconds(void)
                                            : 0;
 }
 
-/* Sets the limits of memory, CPU time and files under which the following kernels run. */
+/* Sets the limits of memory and CPU time under which the following kernels run. */
 static void set_allowances(const struct shared *sh)
 {
     uint64_t mapped = mapped_bytes();
@@ -274,8 +274,8 @@ static void set_limits(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Unloads an object.  One that started its own team of threads stays loaded, because its threads
- * still run its code. */
+/* Unloads all kernels.  An object that started its own team of threads stays loaded, because its
+ * threads still run its code. */
 static void unload(struct server *r)
 {
     for (int i = 0; i < SLOT_COUNT; i++)
@@ -301,7 +301,7 @@ static bool renew(struct server *r, struct err *e)
 {
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
         if (r->vendor[i])
-            return err_set(e, ERR_BUG, "a library still holds its buffers");
+            return err_set(e, ERR_BUG, "a vendor library still uses the buffers of this runner");
     unload(r);
     limit(RLIMIT_AS, RLIM_INFINITY, true);
     const char *wrong = map_shared(r);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DETAIL_SHARE 20.0                 /* with detail, a simulation may take this much longer */
+#define DETAIL_SHARE 20.0  /* an access with detail counts as this many in the budget */
 #define DETAIL_LINES ((uint64_t)1 << 26)
 
 /* The current simulation, global because callbacks for marks have no context. */
@@ -61,18 +61,25 @@ static int on_mark(struct ts_sim *ts, int mark)
     return skip;
 }
 
-/* Opens the detail. NULL, with a reason in the detail, when it would take too long. */
+/* Opens the detail. Returns NULL, with a reason in the detail, when it would take too long. */
 static struct simdetail *open_detail(struct shared_sim *s, struct cachesim *cache,
                                      const struct trace_work *w, const int *tensor)
 {
     struct shared_detail *d = sim_detail_of(s);
     double enough = 1.06 * DETAIL_SHARE * w->all;
-    if (w->all > s->budget / DETAIL_SHARE || w->n_loops > SIM_MAX_LOOPS
-        || (d->end - d->first) / (uint64_t)s->cache.level[0].geometry.line_bytes > DETAIL_LINES) {
+    uint64_t lines = (d->end - d->first) / (uint64_t)s->cache.level[0].geometry.line_bytes;
+    bool many = w->all > s->budget / DETAIL_SHARE;
+    if (many || w->n_loops > SIM_MAX_LOOPS || lines > DETAIL_LINES) {
         d->detail = (struct sim_detail){ .n_tensors = d->detail.n_tensors };
-        snprintf(d->detail.reason, sizeof d->detail.reason,
-                 "%.3g accesses are too many to look at one by one without :sim_budget %.1e or "
-                 "run --sim-budget %.1e", w->all, enough, enough);
+        if (many)
+            snprintf(d->detail.reason, sizeof d->detail.reason,
+                     "the kernel makes %.3g accesses, too many to look at one by one without "
+                     ":sim_budget %.1e or run --sim-budget %.1e", w->all, enough, enough);
+        else
+            snprintf(d->detail.reason, sizeof d->detail.reason,
+                     "the detail has room for %d marked loops and %llu lines of memory; the kernel "
+                     "has %d and %llu", SIM_MAX_LOOPS, (unsigned long long)DETAIL_LINES,
+                     w->n_loops, (unsigned long long)lines);
         return NULL;
     }
     for (int i = 0; i < w->n_loops; i++)

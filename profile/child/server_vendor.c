@@ -13,7 +13,8 @@ bool server_load_vendor(struct server *r, const struct request *q, struct err *e
     char why[400] = "no reason given";
     if (q->slot >= (uint32_t)r->shared->n_contenders
         || r->shared->contender[q->slot].n != q->problem.n_tensors)
-        return err_set(e, ERR_BUG, "the buffers of contender %u are not the problem's", q->slot);
+        return err_set(e, ERR_BUG, "contender %u does not have one buffer for each tensor of the "
+                       "problem", q->slot);
     int i = (int)q->slot;
     /* opened with all CPUs first, so that its OpenMP counts them; the next call reports errors */
     (void)server_open_library(r, q->path);

@@ -11,7 +11,8 @@
 /* A group of events that are read together; the same in every thread. */
 struct group { int n, event[GROUP_MAX]; };
 
-/* The counts of one event, over all threads and passes. */
+/* The counts of one event, over all threads and passes. absent: the event has no count, and `why`
+ * has the reason. starved: its group was enabled in a thread but never ran. */
 struct tally {
     bool absent, starved;
     char why[200];
@@ -27,7 +28,7 @@ struct counting {
     struct group group[EVENTS_MAX];
     int (*handle)[EVENTS_MAX];  /* [thread][event]: the handle; below 0: the code of the failure */
     bool *ran;  /* [thread]: whether it ran while counters were enabled */
-    int pass;  /* argument of the function that on_threads runs: the current pass */
+    int pass;  /* the current pass, for the functions that on_threads runs */
     int (*code)[EVENTS_MAX];  /* [thread][group]: result of the last call of a source function */
     struct reading (*reading)[EVENTS_MAX];           /* [thread][group]: the last reading */
 };
@@ -46,8 +47,8 @@ static void lose(struct counting *c, int event, int code)
         c->source->explain(c->ctx, &c->event[event], code, t->why, sizeof t->why);
 }
 
-/* Opens an event in the last group; if that fails, in a new group, which may take an event that a
- * full group refuses.  Returns a handle, or a code below 0. */
+/* Opens event i in the first thread, in the last group. If that fails, opens it in a new group,
+ * which may take an event that a full group refuses. Returns a handle, or a code below 0. */
 static int open_first(struct counting *c, int i)
 {
     struct group *last = c->n_groups > 0 ? &c->group[c->n_groups - 1] : NULL;
@@ -65,7 +66,7 @@ static int open_first(struct counting *c, int i)
     return code;
 }
 
-/* Opens the events in the other threads, in the groups of the first thread. */
+/* Opens the events in a thread other than the first, in the same groups as in the first thread. */
 static void open_thread(void *arg, int thread)
 {
     struct counting *c = arg;
@@ -225,7 +226,8 @@ void counting_start(struct counting *c, int pass)
     on_threads(c, start_thread);
 }
 
-/* Adds v * enabled / running, in double because the product of two 64-bit integers may overflow. */
+/* Adds each value of a reading per call, multiplied by enabled / running. In double, because the
+ * product of two 64-bit integers may overflow. */
 static void add_reading(struct counting *c, int group, const struct reading *r, int calls)
 {
     bool starved = r->enabled_ns > 0 && r->running_ns == 0;
@@ -240,7 +242,7 @@ static void add_reading(struct counting *c, int group, const struct reading *r, 
         t->value += (double)r->value[k] * scale / calls;
         if ((starved || backwards) && !t->absent)
             snprintf(t->why, sizeof t->why, "%s",
-                     starved ? "never got its turn: something else holds the counters"
+                     starved ? "its counter never ran: something else uses the counters"
                              : "the counter overflowed");
         t->absent |= starved || backwards;
     }
@@ -319,15 +321,15 @@ void counting_result(struct counting *c, struct counts *out)
     *out = (struct counts){ .n = 0 };
     for (int i = 0; i < c->n; i++)
         if (stands_still(c, i)) {
-            counts_refuse(out, "the counters open but stand still (%s is 0): this machine's do not"
-                               " count", c->event[i].name);
+            counts_refuse(out, "the counters of this machine can be opened but do not count (%s "
+                               "is 0)", c->event[i].name);
             return;
         }
     for (int i = 0; i < c->n; i++) {
         struct tally *t = &c->tally[i];
         if (!t->absent && !(t->enabled_ns > 0)) {
             t->absent = true;
-            snprintf(t->why, sizeof t->why, "it was never switched on");
+            snprintf(t->why, sizeof t->why, "its counter was never enabled");
         }
         if (!t->absent)
             add_value(c, i, out);

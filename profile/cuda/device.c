@@ -62,7 +62,8 @@ bool cuda_info_read(const char *text, struct cuda_info *out, struct err *e)
             *c = '?';
     return (n == 10 && out->major > 0 && out->major < 100 && out->minor >= 0 && out->minor < 10
             && out->multiprocessors > 0 && l2 >= 0 && memory > 0 && shared > 0)
-        || err_set(e, ERR_ENV, "the CUDA driver says what no device can be: %.200s", text);
+        || err_set(e, ERR_ENV, "the CUDA driver reports impossible properties of the device: "
+                   "%.200s", text);
 }
 
 static bool take_attribute(const struct cuda_device *d, CUdevice_attribute attribute, int *out,
@@ -196,8 +197,8 @@ bool cuda_device_drop(struct cuda_device *d, int buffer, struct err *e)
     return true;
 }
 
-/* Returns the bytes from the last damaged word of a guard to the guard's end; 0: no damage. Damage
- * to half a word counts as half a word. */
+/* Returns the bytes from the start of the last damaged word of a guard to the guard's end; 0: no
+ * damage. Damage to half a word counts as half a word. */
 static int64_t from_end(const uint16_t *guard)
 {
     int i = 1;
@@ -295,7 +296,8 @@ bool cuda_device_time(struct cuda_device *d, bool (*queue)(void *ctx, struct err
     double here = clock_s() - begin;
     *seconds = 1e-3 * (double)ms;
     return (*seconds > 0 && *seconds <= here + CLOCKS_DIFFER_S)
-        || err_set(e, ERR_ENV, "the driver says %.3g s for what took %.3g s here", *seconds, here);
+        || err_set(e, ERR_ENV, "the CUDA driver reports %.3g s for work that took %.3g s by this "
+                   "computer's clock", *seconds, here);
 }
 
 struct launches { struct cuda_device *d; const struct device_module *module; int first; long n; };

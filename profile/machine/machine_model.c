@@ -51,8 +51,8 @@ static int64_t memory_bytes(const struct machine *m, int64_t available, char *re
         bytes = 2 * last;
     if (bytes <= most)
         return bytes;
-    snprintf(reason, n, "it takes %lld MiB of free memory", 2 * (long long)(last >> 20)
-                                                              * m->cores * MEMORY_SHARE);
+    snprintf(reason, n, "measuring DRAM needs %lld MiB of free memory",
+             2 * (long long)(last >> 20) * m->cores * MEMORY_SHARE);
     return 0;
 }
 
@@ -69,7 +69,7 @@ int64_t machine_model_bytes(const struct machine *m, enum model_level level, int
     if (level == MODEL_DRAM)
         return memory_bytes(m, memory, reason, n);
     if (g->size_bytes == 0) {
-        snprintf(reason, n, "this machine has none that can be read");
+        snprintf(reason, n, "this machine does not report such a cache");
         return 0;
     }
     return level == MODEL_L3 ? shared_bytes(m, reason, n) : g->size_bytes / 2;
@@ -267,8 +267,8 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
 
 /* --- Asking ----------------------------------------------------------------------------------- */
 
-/* Sets the rate of all cores to at least the rate of one core. On a busy machine it can be measured
- * lower, because a team waits for its slowest thread. */
+/* Takes the rate of all cores as at least the rate of one core. On a busy machine the former can be
+ * measured lower, because a team waits for its slowest thread. */
 double machine_model_rates(const struct rates *r, int threads, int cores)
 {
     double one = r->one.best, all = r->all.best > one ? r->all.best : one;

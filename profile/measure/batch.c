@@ -13,7 +13,7 @@
 #define DEFAULT_GIVE_UP_RATIO 3
 #define MOST_PART 1024
 #define MOST_KILLED 3
-#define BESIDE_PART 2                     /* candidates per compiler in a part */
+#define BESIDE_PART 2  /* most candidates per compiler in a part if others are compiled beside it */
 
 static struct batch_opts with_defaults(const struct batch_opts *o)
 {
@@ -72,7 +72,7 @@ bool batch_killed(int *in_a_row, bool killed, struct err *e)
     if (*in_a_row < MOST_KILLED)
         return true;
     struct err last = *e;
-    err_set(e, ERR_ENV, "%d candidates in a row: %s", *in_a_row, last.text);
+    err_set(e, ERR_ENV, "the last %d candidates all ended like this: %s", *in_a_row, last.text);
     return err_fix(e, "%s", last.fix);
 }
 
@@ -130,8 +130,9 @@ static bool measure_all(struct batch_run *r, struct err *e)
     return true;
 }
 
-/* Returns how many of the remaining candidates the next part has.  beside: compilers that run while
- * a part is measured; parts are small then, since the first one is only compiled. */
+/* Returns how many of the `left` remaining candidates the next part has. beside: number of
+ * compilers that run while a part is measured. If there are any, parts are small, because nothing
+ * is measured while the first part is compiled. */
 static int next_part(const struct batch_run *r, int left, int beside)
 {
     struct batch *b = r->batch;
@@ -143,7 +144,8 @@ static int next_part(const struct batch_run *r, int left, int beside)
     return left < b->part ? left : b->part;
 }
 
-/* Writes the C of the part from `at` on. */
+/* Sets *part to the next part, which begins at candidate `at`, and writes the C sources of its
+ * candidates. beside: as in next_part. */
 static bool write_part(const struct batch_run *r, int at, int beside, struct batch_run *part,
                        struct err *e)
 {
@@ -155,9 +157,9 @@ static bool write_part(const struct batch_run *r, int at, int beside, struct bat
     return batch_write(part, e);
 }
 
-/* Compiles and measures part after part.  If there are idle cores, the next part is compiled while
- * one is measured; not beside the first part of a batch, so that even a search that is killed early
- * has measured something. */
+/* Compiles and measures part after part. If cores are idle, the next part is compiled while a part
+ * is measured. The first part of a batch is measured without compilers beside it, so that even a
+ * search that is killed early has measured something. */
 static bool run(struct batch_run *r, struct batch_item *item, struct err *e)
 {
     struct batch_stats *s = &r->batch->stats;

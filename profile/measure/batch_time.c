@@ -9,16 +9,16 @@
 #define SHORT_KILL_RATIO 100
 #define LONG_KILL_RATIO 10
 #define LONG_KILL_S 1.0
-#define FIRST_CALL_S 0.1  /* time that a first call may lose to a busy core or the start of a
-                           * team */
+#define FIRST_CALL_S 0.1  /* time that a first call may lose to a busy core or to the start of its
+                           * thread team */
 /* Below this multiple of the fastest time, a candidate is sampled longer; the second one is for
  * noisy samples.  On a quiet machine the least time of the first samples was within 1 % of the
  * least of all for 95 % of the candidates. */
 #define NEAR 1.05
 #define NEAR_NOISY 1.25
-#define LONGER 2  /* multiple of time_s for which such a candidate is sampled */
+#define LONGER 2  /* a near candidate is sampled for this multiple of time_s */
 #define NOISY_MOST_S 0.2                  /* most seconds of repeated sampling while noisy */
-#define MOST_USES 64  /* most candidates per child: thread teams of other runtimes stay in it */
+#define MOST_USES 64  /* most candidates per child: objects with their own thread team stay in it */
 
 /* Returns the time limit of a call in seconds.  For long calls the limit is less than a hundred
  * times the fastest. */
@@ -58,7 +58,7 @@ static double give_up_s(const struct batch *b)
     return isfinite(b->best_s) && ratio > 0 ? b->best_s * ratio : 0;
 }
 
-/* Uses the checked call as the sample. */
+/* Takes the call that was checked as the only sample. */
 static bool take_first_call(struct candidate *x, struct err *e)
 {
     struct samples s = { .rounds = 1, .others = NAN };
@@ -140,14 +140,13 @@ static bool check_and_sample(struct batch_run *r, struct candidate *x, struct er
     return false;
 }
 
-/* Adds to the message of a timeout where the limit comes from, because the child does not know
+/* Says in the message of a timeout where the limit comes from, because the child does not know
  * it. */
 static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
 {
     if (e->code == ERR_TIMEOUT && limit_s < own_s)
-        err_set(e, ERR_TIMEOUT, "did not end within %.3g s, while the fastest takes %.3g ms",
-                limit_s,
-                1e3 * b->best_s);
+        err_set(e, ERR_TIMEOUT, "one call did not end within %.3g s, the limit here because the "
+                "fastest candidate takes %.3g ms", limit_s, 1e3 * b->best_s);
 }
 
 bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e)

@@ -65,13 +65,12 @@ bool cachegrind_geometry(const struct cache_geometry *g, struct err *e)
                        "cachegrind cannot simulate lines of %d bytes; it needs at least %d",
                        g->line_bytes, LEAST_LINE_BYTES);
     if (!is_power_of_two(sets_of(g)))
-        return err_set(e, ERR_RANGE,
-                       "cachegrind needs a power of two of sets, but this L1 has %lld",
-                       (long long)sets_of(g));
+        return err_set(e, ERR_RANGE, "cachegrind needs a number of sets that is a power of two, "
+                       "but this L1 has %lld", (long long)sets_of(g));
     return true;
 }
 
-/* Returns the last level of this machine, reduced to a power of two of sets. */
+/* Returns the last cache level of this machine, reduced to a power of two of sets. */
 static struct cache_geometry last_level(const struct machine *m, int line_bytes)
 {
     struct cache_geometry g = m->l3.size_bytes > 0 ? m->l3 : m->l2;
@@ -120,8 +119,8 @@ static void add_line(const char *line, struct cachegrind_sums *out)
         out->sum[i] += (double)strtoull(end, &end, 10);
 }
 
-/* Sums the functions of a file: fl= names a file, and the following lines belong to its functions
- * until the next one. */
+/* Sums the functions of a source file. A line fl= names a file, and the following lines, up to the
+ * next fl=, belong to its functions. */
 int cachegrind_sum(const char *text, const char *source_file, struct cachegrind_sums *out)
 {
     bool ours = false, seen = false;
@@ -176,7 +175,8 @@ struct cg_run {
     struct cache_geometry d1, ll;
 };
 
-/* Returns the target to compile for: valgrind 3.19 does not support AVX-512. */
+/* Returns the target to compile for: t, or the target that valgrind runs instead, because valgrind
+ * 3.19 does not support AVX-512. */
 static const struct target *target_of(const struct target *t)
 {
     while (t->emulated)

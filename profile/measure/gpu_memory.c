@@ -24,9 +24,11 @@ struct gpu_run {
     const struct site *site;
     int *bytes;                           /* per site: bytes of one thread's access */
     double share;                         /* share of the blocks that are simulated; 1: all */
-    double made, all;  /* accesses of warps: simulated ones, and with their weights */
-    double square_error;                  /* square of the error of the L1 misses */
-    /* busy: the mean number of working multiprocessors in the largest kernel */
+    /* made: number of simulated warp accesses; all: estimated number of those in all blocks */
+    double made, all;
+    double square_error;                  /* square of the standard error of the L1 misses */
+    /* sm_ns: nanoseconds of the L1s, summed over the kernels. busy: the mean number of working
+     * multiprocessors, of the kernel with the most. */
     double sm_ns, busy;
 };
 
@@ -42,7 +44,7 @@ static int most_warps(const struct gpu_run *r)
     return most;
 }
 
-/* Places the buffers, a local one with room for every thread that a multiprocessor may run. */
+/* Places the buffers. A local one gets room for one block, the largest, on every multiprocessor. */
 static uint64_t place_buffers(struct gpu_run *r)
 {
     uint64_t at = measure_place_buffers(r->f, r->base);
@@ -76,8 +78,9 @@ static bool shared_fits(const struct gpu_run *r, struct err *e)
 {
     int64_t most = gpu_block_shared(r->device), n = func_shared_bytes(r->f);
     return n == 0 || n <= most
-        || err_set(e, ERR_STEP, "a block needs %lld bytes of shared memory, and one of %s has at"
-                   " most %lld", (long long)n, r->device->name, (long long)(most > 0 ? most : 0));
+        || err_set(e, ERR_STEP, "a block needs %lld bytes of shared memory, but a block of %s can"
+                   " have at most %lld", (long long)n, r->device->name,
+                   (long long)(most > 0 ? most : 0));
 }
 
 static void on_access(void *ctx, int warp, uint32_t active, const unsigned long long *addr,
@@ -203,8 +206,8 @@ static void take_results(struct gpu_run *r, struct sim_result *out)
     out->error = misses > 0 ? sqrt(r->square_error) / misses : 0;
 }
 
-/* Returns the bytes between L2 and DRAM. A sample of the blocks cannot show reuse in L2, so each
- * parameter counts once. */
+/* Returns the bytes that move between L2 and DRAM. A sample of the blocks cannot show reuse in L2,
+ * so with a sample each parameter counts once. */
 static double dram_bytes(const struct gpu_run *r)
 {
     const struct gpu_traffic *t = gpusim_traffic(r->sim);
@@ -295,11 +298,12 @@ bool gpu_memory_rate(const struct program *p, const struct gpu_memory_opts *o,
 
 /* --- Words ------------------------------------------------------------------------------------ */
 
-/* "consecutive threads stride by 2", "rows of 16 threads are each at one element". */
+/* Appends a phrase such as "consecutive threads stride by 2" or "rows of 16 threads, in which all
+ * threads are at one element". */
 static void say_stride(const struct sim_site *s, struct str *out)
 {
     if (s->run == 0 || s->bytes == 0) {
-        str_add(out, "its threads are not at even strides");
+        str_add(out, "the addresses of its threads have no common stride");
         return;
     }
     if (s->run < WALK_WARP)

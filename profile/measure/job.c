@@ -54,7 +54,7 @@ void measure_blame(struct err *e)
 {
     struct err killed = *e;
     if (e->code == ERR_KILLED)
-        err_set(e, ERR_CRASH, "crashed: %s, and so was another one", killed.text);
+        err_set(e, ERR_CRASH, "crashed: %s; a second try ended in the same way", killed.text);
 }
 
 enum outcome measure_outcome(enum err_code code)
@@ -82,7 +82,7 @@ bool measure_is_result(const struct err *e)
 /* Stores a reason for every requested meter and baseline that has no result and no reason yet. */
 static void give_reasons(struct measurement *m, bool gpu, unsigned meters, unsigned baselines)
 {
-    const char *why[] = { "not asked for", "the kernel did not get that far" };
+    const char *why[] = { "not asked for", "the measurement ended before this part of it ran" };
     if (gpu)
         why[1] = m->device.name[0] ? "the kernel is for a GPU, which this meter does not count"
                  : "the kernel is for a GPU, and it was only checked, by its host twin";

@@ -158,7 +158,7 @@ static void whole_close(struct whole_run *r)
     free(r->single);
 }
 
-/* Evaluates node i in both ways. */
+/* Evaluates node i in float64 and in float32. */
 static bool evaluate_node(struct whole_run *r, int i, const struct cancel *c)
 {
     const struct node *n = &r->g->node[i];
@@ -336,8 +336,8 @@ static bool judge(const struct whole_output *o, const f32 *got, struct whole_dev
     if (compared == 0 || (!right && o->jumps)) {
         snprintf(worst->reason, sizeof worst->reason, "%.60s cannot be compared: %s",
                  o->tensor->name, compared == 0
-                     ? "its values exceed float32 on the way"
-                     : "it depends on a comparison of values that are rounded");
+                     ? "its values or intermediate values exceed float32"
+                     : "rounding can change a comparison on which it depends");
         return true;
     }
     worst->abs_err = fmax(worst->abs_err, most);

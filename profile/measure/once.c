@@ -46,8 +46,8 @@ bool once_open(struct once *o, struct measure_job *j, unsigned long long last_ad
                            + (unsigned long long)buffer_bytes(&f->buffer[f->n_params - 1]);
     o->bytes = end - o->base[0];
     if (last_address && end > last_address)
-        return err_set(e, ERR_RANGE, "there is room for %llu MiB of buffers, and these are %llu",
-                       (last_address - o->base[0]) >> 20, o->bytes >> 20);
+        return err_set(e, ERR_RANGE, "only %llu MiB of buffers fit under valgrind, but this kernel "
+                       "needs %llu MiB", (last_address - o->base[0]) >> 20, o->bytes >> 20);
     if (!map_data(o, e))
         return false;
     for (int i = 0; i < f->n_params; i++) {
@@ -89,8 +89,8 @@ static bool explain(const struct once *o, const char *who, const struct subproce
 {
     const char *p = str_text(&res->out);
     if (res->timed_out)
-        return err_set(e, ERR_TIMEOUT, "did not end within %.3g s (tilescope run --limit SECONDS"
-                       " allows more)", o->job->opts.limit_s);
+        return err_set(e, ERR_TIMEOUT, "%s did not end within %.3g s; `tilescope run --limit "
+                       "SECONDS` allows more", who, o->job->opts.limit_s);
     while (*p == '=' || *p == '-' || isspace((unsigned char)*p) || isdigit((unsigned char)*p))
         p++;
     if (!*p)
@@ -110,7 +110,8 @@ bool once_run(struct once *o, const char *const *tool, const struct once_call *c
         return false;
     once_out_path(o, out, sizeof out);
     if (access(out, F_OK) != 0)
-        return err_set(e, ERR_ENV, "its files are in /proc, which is not mounted");
+        return err_set(e, ERR_ENV, "/proc is not mounted, but the counting process gets its "
+                       "buffers through it: mount /proc");
     struct arena *a = arena_new();
     const char **argv = ARENA_ARRAY(a, const char *, ONCE_TOOL_ARGS + 12 + j->func->n_params);
     for (; tool && tool[n] && n < ONCE_TOOL_ARGS; n++)

@@ -84,8 +84,7 @@ static void add_loop(struct str *out, const char *assembly, const struct code_li
     }
 }
 
-/* Returns the number after a label at the beginning of a line; -1: the line has another
- * beginning. */
+/* Returns the number after the first occurrence of `label`; -1: there is none. */
 static double number_after(const char *text, const char *label)
 {
     const char *at = strstr(text, label);
@@ -153,7 +152,8 @@ static bool ask_model(const struct str *loop, const char *model, const struct ca
     return !p->reason[0];
 }
 
-/* Whether a model gives FMAs as few cycles as the CPU does. */
+/* Whether a model needs about as few cycles per FMA as the CPU. True if llvm-mca gives no
+ * answer. */
 static bool has_all_fmas(const char *model, double fma_cycles, const struct cancel *c)
 {
     struct str fmas = {0};
@@ -166,7 +166,7 @@ static bool has_all_fmas(const char *model, double fma_cycles, const struct canc
     return ok;
 }
 
-/* Returns the models for this CPU, or the one that llvm-mca takes for it. */
+/* Returns the models for this CPU; if there are none, the model that llvm-mca itself chooses. */
 static struct mca_models models_here(const struct cancel *c)
 {
     const char *const argv[] = { "llvm-mca", "-mcpu=help", "/dev/null", NULL };
@@ -182,8 +182,9 @@ static struct mca_models models_here(const struct cancel *c)
     return models;
 }
 
-/* Runs llvm-mca with the nearest model that accepts the loop and is right about FMAs. If no model
- * is, the answer, or the reason for none, is that of the nearest one. */
+/* Runs llvm-mca with the nearest model that accepts the loop and is right about FMAs. If there is
+ * no such model, *p has the answer of the nearest model that gives one, or else the reason of the
+ * nearest model. */
 static void ask(const struct str *loop, const struct mca_models *models, const struct cancel *c,
                 struct port_pressure *p)
 {
@@ -237,7 +238,7 @@ void port_pressure_print(struct str *out, const struct port_pressure *p)
     else if (p->slow[0])
         str_printf(out, " (LLVM's model of %s has fewer FMAs a cycle than this CPU)", p->slow);
     else if (!p->exact)
-        str_add(out, " (its nearest to this CPU for such code)");
+        str_add(out, " (the nearest model to this CPU that accepts this loop)");
     str_add(out, ": ");
     str_printf(out, "%.1f cycles an iteration at least, %.1f predicted, IPC %.2f;", p->least,
                p->cycles, p->ipc);

@@ -83,7 +83,8 @@ static bool check(const struct gpu_device *d, struct err *e)
         return err_set(e, ERR_RANGE, "a line of %lld bytes is not 1, 2 or 4 sectors of %lld bytes",
                        (long long)d->line, (long long)d->sector);
     if (d->l1 * 1024 < d->l1_ways * d->line || d->l2 * 1024 < d->l2_ways * d->line)
-        return err_set(e, ERR_RANGE, "a cache of this GPU is smaller than its ways");
+        return err_set(e, ERR_RANGE, "a cache of this GPU is too small: it needs at least one line "
+                       "for each way");
     return true;
 }
 

@@ -28,6 +28,7 @@ struct sample_plan {
     double *site, level[CACHE_LEVELS][LEVEL_COUNTS];       /* counts of the counted iterations */
     double half[2][CACHE_LEVELS], iterations[2];           /* misses of the two halves */
     double now[CACHE_LEVELS];             /* misses of the current sample */
+    /* over all samples: the sum of their misses, and of the squares */
     double sum[CACHE_LEVELS], squares[CACHE_LEVELS];
     int samples;
 };
@@ -41,11 +42,12 @@ struct simsample {
     struct sample_plan plan[SIMSAMPLE_MAX_MARKS];
     struct rng rng;
     double all, done, left_out;  /* numbers of accesses; left_out: accesses that are not counted */
-    bool samples;
+    bool samples;                         /* whether any loop is sampled */
     char how[SIMSAMPLE_HOW];
     int within;                           /* the current loop, or -1 */
     struct site_count *then;              /* counts at the beginning of the phase */
     struct level_count level_then[CACHE_LEVELS];
+    /* counts outside of the samples; in the end with the estimates of the samples added */
     double *exact_site, exact[CACHE_LEVELS][LEVEL_COUNTS];
 };
 
@@ -97,7 +99,7 @@ static double planned(const struct sample_plan *p, const struct sample_loop *l)
     return l->accesses * ((double)p->head + periods * (double)(p->warm + p->counted));
 }
 
-/* Describes how a budget was exceeded; cost: the accesses that are simulated. */
+/* Describes how a budget was exceeded. cost: how many accesses are simulated. */
 static void say_how(struct simsample *p, double budget, double cost, const enum refusal *refusal)
 {
     static const char *const why[] = {
@@ -110,8 +112,8 @@ static void say_how(struct simsample *p, double budget, double cost, const enum 
         most = refusal[i] > most ? refusal[i] : most;
     if (p->all <= budget || cost <= OVER_BUDGET * budget)
         return;
-    snprintf(p->how, sizeof p->how, "%s of %.3g accesses, beyond the budget of %.3g: %s",
-             p->samples ? "a sample" : "all", p->samples ? cost : p->all, budget,
+    snprintf(p->how, sizeof p->how, "simulated %s %.3g accesses, more than the budget of %.3g: %s",
+             p->samples ? "a sample of" : "all", p->samples ? cost : p->all, budget,
              p->n_loops == 0 ? "there is no outer loop to sample" : why[most]);
 }
 
@@ -285,7 +287,8 @@ double simsample_done(const struct simsample *p)
 
 /* --- Estimates -------------------------------------------------------------------------------- */
 
-/* Returns the square of the standard error of the misses that the sample of a loop represents. */
+/* Returns the square of the standard error of the misses of level k that the samples of a loop
+ * represent. weight: iterations that each counted one represents. */
 static double square_error(const struct sample_plan *p, int k, double weight)
 {
     double n = p->samples, mean = p->sum[k] / n;

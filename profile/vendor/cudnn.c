@@ -1,5 +1,5 @@
-/* cuDNN: convolutions and transposed ones, with bias and relu, in f32 without tf32, or of 16-bit
- * floats with f32 sums.  Channels first and channels last are both tried, and the faster one
+/* cuDNN: convolutions and transposed convolutions, with bias and relu, in f32 without tf32, or of
+ * 16-bit floats with f32 sums.  Channels first and channels last are both tried, and the faster one
  * stays. */
 #include "profile/vendor/gpu_vendor.h"
 
@@ -43,8 +43,9 @@ struct cudnn {
 
 enum part { DATA, WEIGHTS, OUT, PARTS };
 
-/* The operator in one layout: its descriptors, and its own copies of tensors that the caller has in
- * another layout. */
+/* The operator in one layout: its descriptors, and copies of the tensors if the caller has them in
+ * another layout. x, y: the descriptors of data and result. plain: of the caller's tensors; own: of
+ * those in this layout. */
 struct conv_form {
     cudnnTensorFormat_t format;
     cudnnTensorDescriptor_t x, y, bias, plain[PARTS], own[PARTS];
@@ -209,7 +210,7 @@ static void drop_form(struct convolution *x, struct vendor_handle *h, struct con
 
 /* --- Algorithms ------------------------------------------------------------------------------- */
 
-/* Lets cuDNN run all its algorithms; it returns the fastest first. */
+/* Lets cuDNN run all its algorithms, and takes the fastest one. cuDNN lists the fastest first. */
 static bool find_algorithm(struct convolution *x, struct vendor_handle *h, struct conv_form *m,
                            struct err *e)
 {
@@ -284,7 +285,8 @@ static bool describe(struct convolution *x, const struct vendor_problem *p, stru
     x->transposed = p->kind == VENDOR_TCONV;
     x->rank = p->n_axes == 3 ? 5 : 4;
     if (!pads_alike(x, p))
-        return err_set(e, ERR_ENV, "cuDNN pads both sides alike, and %s does not", p->text);
+        return err_set(e, ERR_ENV, "cuDNN needs equal padding on both sides, and that of %s "
+                       "differs", p->text);
     for (int i = 0, lead = p->n_axes == 1; i < p->n_axes; i++) {
         pad[lead + i] = (int)p->before[i];
         step[lead + i] = (int)p->step[i];

@@ -1,5 +1,5 @@
-/* Recognises the one operator that a graph computes: a head (an operator with its padding and
- * further nodes), and post-operations after it, one node each.  The parameters that builders
+/* Recognises the one operator that a graph computes: a head (an operator of one or several nodes,
+ * with its padding), and post-operations after it, one node each.  The parameters that builders
  * recorded (struct node_params) tell the operator; index expressions tell the positions of the
  * operands. */
 #include "profile/vendor/match_impl.h"
@@ -100,7 +100,7 @@ static const char *const binary_names[] = {
 #undef VENDOR_BINARY
 };
 
-/* Finds the function that a builder recorded; relu6 and the like become another function. */
+/* Finds the function that a builder recorded; relu6, neg and identity become other functions. */
 static bool find_unary(const struct node *n, struct vendor_post *post)
 {
     static const struct { const char *name; enum vendor_unary as; double alpha, beta; } also[] = {
@@ -149,7 +149,7 @@ static bool is_here(const struct node *n, const struct val *v, int x)
     return true;
 }
 
-/* Adds v = ((x OP y) OP z)...: each operation is a post-operation, from the inside. */
+/* Adds v = ((x OP y) OP z)... as post-operations, one for each OP, the innermost first. */
 static bool add_binaries(struct match *m, const struct node *n, const struct val *v, int x)
 {
     struct vendor_problem *p = m->p;
@@ -233,8 +233,8 @@ static bool add_post(struct match *m, int i, int x, int rank)
     const struct node *n = &m->g->node[i];
     struct vendor_post *post = &m->p->post[m->p->n_posts];
     if (n->combine != COMBINE_NONE || n->n_spatial != rank)
-        return err_set(m->why, ERR_NAME, "no single call of a library computes %s after %s", n->op,
-                       m->p->text);
+        return err_set(m->why, ERR_NAME, "no library can compute %s and then %s in one call",
+                       m->p->text, n->op);
     if (streq(n->op, "bias") && m->p->n_posts == 0 && can_have_bias(m)) {
         match_say(m, ", bias");
         return match_tensor(m, ROLE_BIAS, match_loads(n).at[1]->source);
@@ -247,8 +247,8 @@ static bool add_post(struct match *m, int i, int x, int rank)
     }
     if (!add_binaries(m, n, n->body, x)) {
         if (m->why->code == ERR_NONE)
-            err_set(m->why, ERR_NAME, "no single call of a library computes %s after %s", n->op,
-                    m->p->text);
+            err_set(m->why, ERR_NAME, "no library can compute %s and then %s in one call",
+                    m->p->text, n->op);
         return false;
     }
     return true;
@@ -293,7 +293,7 @@ static void refuse_graph(const struct graph *g, struct err *why)
         err_set(why, ERR_NAME, "no library has an operator for %s", str_text(&ops));
     else
         err_set(why, ERR_NAME,
-                "libraries take one operator at a time; this is a graph of %d (%s%s)",
+                "libraries take one operator at a time; this graph has %d (%s%s)",
                 g->n_nodes, str_text(&ops), g->n_nodes > 6 ? ", ..." : "");
     str_free(&ops);
 }
@@ -313,7 +313,7 @@ bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err 
     while (type < TYPE_COUNT && type_get(type) != g->type)
         type++;
     if (type == TYPE_COUNT)
-        return err_set(why, ERR_NAME, "no library is asked for %s", g->type->title);
+        return err_set(why, ERR_NAME, "there are no baselines for tensors of %s", g->type->title);
     for (int i = g->n_nodes <= MATCH_MAX_NODES ? g->n_nodes - 1 : -1; i >= 0; i--)
         for (int h = 0; h < COUNT_OF(heads); h++) {
             if (try_head(&m, heads[h], i)) {

@@ -13,8 +13,8 @@ static bool is_spatial(const struct node *n, const struct expr *e)
     return false;
 }
 
-/* Adds an operand with the dims B... rows columns.  A vector lacks one of them, and rows and
- * columns may be exchanged. */
+/* Adds an operand with the dims B... rows columns.  A vector lacks rows or columns; rows and
+ * columns of a matrix may be exchanged. */
 static bool add_matrix(struct match *m, const struct node *n, const struct val *load,
                        enum vendor_role role, int rank)
 {
@@ -106,8 +106,8 @@ bool match_softmax(struct match *m, int node, struct vendor_tensor *out)
     return match_tensor(m, ROLE_DATA, e->data_in);
 }
 
-/* Matches Mean, Var and the norm of rows, with centered and squared elements as separate tensors
- * when the graph was written as statements. */
+/* Matches layer normalisation: nodes for the mean, the variance and the norm of rows. A graph
+ * written as statements ("layernorm") has two more, for the centered elements and their squares. */
 static bool match_layer_norm(struct match *m, int node, struct vendor_tensor *out)
 {
     const struct node *n = &m->g->node[node];
@@ -144,8 +144,8 @@ static bool match_layer_norm(struct match *m, int node, struct vendor_tensor *ou
     return true;
 }
 
-/* Matches batch norm as inference computes it: folded into Scale and Shift, or with mean and
- * variance. */
+/* Matches batch normalisation as inference computes it: folded into scale and shift, or with mean
+ * and variance. */
 bool match_norm(struct match *m, int node, struct vendor_tensor *out)
 {
     static const enum vendor_role folded[] = { ROLE_DATA, ROLE_SCALE, ROLE_SHIFT };
@@ -209,7 +209,8 @@ bool match_reduce(struct match *m, int node, struct vendor_tensor *out)
     double factor = scaled ? body->b->value * count : 1;
     if (factor < 1 - 1e-9 || factor > 1 + 1e-9)
         return err_set(m->why, ERR_NAME,
-                       "libraries have no sum with this factor, which is not a mean");
+                       "no library multiplies a sum by this factor: it is neither 1 nor that of a "
+                       "mean");
     m->p->kind = VENDOR_REDUCE;
     m->p->function = n->combine == COMBINE_MAX ? VENDOR_REDUCE_MAX
                    : scaled ? VENDOR_REDUCE_MEAN : VENDOR_REDUCE_SUM;
@@ -222,7 +223,7 @@ bool match_reduce(struct match *m, int node, struct vendor_tensor *out)
 
 /* --- Moving data ------------------------------------------------------------------------------ */
 
-/* Returns the row-major offset of the element of x that the node reads for these values of its
+/* Returns the row-major offset of the element of x that the load reads. vals: the values of the
  * variables. */
 static int64_t address(const struct tensor *x, const struct val *load, const int64_t *vals)
 {

@@ -18,8 +18,8 @@ static const struct window_op *find_op(const char *name)
     return NULL;
 }
 
-/* Sets *x to the tensor from which x is padded, and before[] to the elements of padding before each
- * axis. */
+/* If a pad node makes *x, sets *x to the tensor that is padded. before[]: the elements of padding
+ * before each axis, or 0. value: what the library pads with. */
 static bool unpad(struct match *m, double value, int *x, int64_t *before)
 {
     const struct tensor *t = &m->g->tensor[*x];
@@ -41,7 +41,7 @@ static bool unpad(struct match *m, double value, int *x, int64_t *before)
     return true;
 }
 
-/* Returns span - 1: the distance from the first to the last element of a window. */
+/* Returns the distance from the first to the last element of a window along axis i. */
 static int64_t reach(const struct vendor_problem *p, int i)
 {
     return p->dilation[i] * (p->kernel[i] - 1);
@@ -66,7 +66,8 @@ static bool fit_axes(struct match *m, const struct node *n, int x, int padded,
         p->step[i] = n->params.stride[i];
         p->dilation[i] = n->params.dilation[i];
         if (p->step[i] < 1 || p->dilation[i] < 1)
-            return err_set(m->why, ERR_BUG, "%s does not say its stride", n->op);
+            return err_set(m->why, ERR_BUG, "operator %s has no recorded stride or dilation",
+                           n->op);
         if (p->kind == VENDOR_TCONV) {
             p->before[i] = n->params.before[i];
             p->after[i] = (size - 1) * p->step[i] + reach(p, i) + 1 - p->before[i] - result;
@@ -153,7 +154,8 @@ static int64_t channel_groups(const struct match *m, enum vendor_kind kind, int 
     return w->rank + 1 == m->g->tensor[x].rank ? channels : channels / w->shape[1];
 }
 
-/* Whether the node is PoolSum / Count, the last of four nodes with the padding first. */
+/* Whether the node divides a pool's sum by its count. It is then the last of the nodes padding,
+ * sum, count and quotient. */
 static bool is_inside_mean(struct match *m, int node)
 {
     const struct graph *g = m->g;
@@ -182,7 +184,9 @@ bool match_window(struct match *m, int node, struct vendor_tensor *out)
     int x = l.at[0]->source, padded = x;
     int64_t before[VENDOR_MAX_AXES];
     bool has_weights = op->kind == VENDOR_CONV || op->kind == VENDOR_TCONV;
-    if (l.n != 1 + has_weights || m->g->tensor[x].rank > 2 + VENDOR_MAX_AXES)
+    if (l.n != 1 + has_weights)
+        return err_set(m->why, ERR_NAME, "libraries have no window that reads %d tensors", l.n);
+    if (m->g->tensor[x].rank > 2 + VENDOR_MAX_AXES)
         return err_set(m->why, ERR_NAME, "libraries have no window over more than %d axes",
                        VENDOR_MAX_AXES);
     p->kind = inside ? VENDOR_POOL_INSIDE : op->kind;

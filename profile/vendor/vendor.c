@@ -28,7 +28,8 @@ bool vendor_on_gpu(enum vendor_library library)
     return built_in[library] != NULL;
 }
 
-/* Whether cuDNN can compute the problem: a convolution with no post-operation besides relu. */
+/* Whether cuDNN can compute the problem: a convolution, perhaps with a bias, whose only
+ * post-operation may be relu. */
 static bool is_convolution(const struct vendor_problem *p)
 {
     return (p->kind == VENDOR_CONV || p->kind == VENDOR_TCONV)
@@ -41,7 +42,7 @@ bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, 
     bool only_product = p->kind == VENDOR_MATMUL && p->n_posts == 0 && p->n_tensors == 3;
     bool products = library == VENDOR_OPENBLAS || library == VENDOR_CUBLAS;
     if (p->type != TYPE_ROW_f32 && !vendor_on_gpu(library))
-        return err_set(why, ERR_NAME, "%s is asked for %s only, and its tensors are %s",
+        return err_set(why, ERR_NAME, "%s is timed only for %s, and the tensors here are %s",
                        title[library], type_f32.title, type_get(p->type)->title);
     if (library == VENDOR_CUDNN ? is_convolution(p) : !products || only_product)
         return true;
@@ -54,7 +55,7 @@ bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, 
 /* bytes for the library, its code for this operator, and scratch memory */
 #define CODE_BYTES ((int64_t)768 << 20)
 #define THREAD_BYTES ((int64_t)96 << 20)  /* bytes for the stack and buffers of each thread */
-#define COPIES 5  /* number of copies of the data: padded layouts of two candidates */
+#define COPIES 5  /* copies of the data, in the padded layouts of two candidates */
 
 int64_t vendor_bytes(const struct vendor_problem *p, int threads)
 {

@@ -31,7 +31,7 @@ struct export {
     f32 **weights;                        /* per tensor: its data from a file, or NULL */
 };
 
-/* stands after the kernel, so that no macro of a header clashes with the user's names in the
+/* follows the kernel in the file, so that no macro of a header clashes with the user's names in the
  * kernel */
 static const char includes_text[] =
     "#define _POSIX_C_SOURCE 200112L\n"
@@ -133,7 +133,7 @@ static const char check_text[] =
 
 /* --- The head comment ------------------------------------------------------------------------- */
 
-/* Adds text to a comment; a blank splits each end mark in it. */
+/* Adds text to a comment. Puts a blank into each end mark of a comment that the text contains. */
 static void add_commented(struct str *out, const char *text)
 {
     for (const char *c = text; *c; c++) {
@@ -212,7 +212,7 @@ static void add_layout_functions(struct str *out, const struct export *x)
     str_free(&text);
 }
 
-/* Returns the tensor of the original operator. */
+/* Returns the tensor of the original operator that corresponds to this tensor. */
 static const struct tensor *original(const struct export *x, int tensor)
 {
     return &x->program->base->tensor[program_base_tensor(x->program, tensor)];
@@ -225,7 +225,7 @@ static const struct graph *defined(const struct export *x)
     return x->program->n_algorithms > 0 ? x->program->base : x->program->graph;
 }
 
-/* Returns the name that an input, constant or output has in this graph. */
+/* Returns the name that an input, constant or output has in the graph of the reference. */
 static const char *exact_name(const struct export *x, int tensor)
 {
     const struct tensor *t = &x->program->graph->tensor[tensor];
@@ -275,7 +275,7 @@ static void add_data(struct str *out, const struct export *x, int t)
                    (unsigned long long)hash_bytes(first, strlen(first), x->seed));
 }
 
-/* Packs the data of tensor t; transformed weights are computed first. */
+/* Adds the call that packs the data of tensor t; transformed weights are computed before. */
 static void add_pack(struct str *out, const struct export *x, int t)
 {
     const struct tensor *tensor = &x->program->graph->tensor[t];
@@ -459,7 +459,8 @@ static bool is_for_cpu(const struct session *s, const struct export_opts *o, str
     if (!o->file || !str_ends(o->file, ".cu"))
         return true;
     err_set(e, ERR_STEP, "%.200s: this schedule is for a CPU, and a .cu file has CUDA C", o->file);
-    return err_fix(e, "a name that ends in .c; expert --target cuda has schedules for a GPU");
+    return err_fix(e, "use a name that ends in .c, or take a GPU schedule from expert --target "
+                   "cuda");
 }
 
 static bool add_command(struct str *out, const struct export *x, const struct export_opts *o,

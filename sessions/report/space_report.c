@@ -94,9 +94,10 @@ void space_report_text(struct str *out, const struct spaces *s)
                "  knob             values\n", s->loops->n, s->loops->size);
     for (int k = 0; k < s->loops->n; k++)
         loop_row(out, s, k);
-    str_printf(out, "\nThe session's layouts are %s of the templates, its loops are %s.\n",
-               s->layouts_known ? "a point" : "none",
-               s->loops_known ? "a point, shown above" : "none of these points");
+    str_printf(out, "\nThe session's layouts are %s of the layout space, its loops are %s.\n",
+               s->layouts_known ? "a point" : "not a point",
+               s->loops_known ? "a point of the loop space, shown above"
+                              : "not a point of the loop space");
     if (!s->layouts_known)
         add_why(out, "layouts", &s->layouts_why);
     if (!s->loops_known)

@@ -31,7 +31,8 @@ static bool unknown(const struct study *s, const char *what, const struct study_
     return false;
 }
 
-/* Sets keep[i] for each item that a word of names ("A,B*") matches; each word must match one. */
+/* Sets keep[i] for each item that a word of names ("A,B*") matches.  Each word must match an
+ * item. */
 static bool pick(const struct study *s, const char *what, const struct study_name *list, int n,
                  const char *names, bool *keep, struct err *e)
 {
@@ -125,7 +126,7 @@ bool study_pick_variants(struct study *s, const char *names, struct err *e)
     keep_columns(s, now_at, n);
     s->variant = kept;
     s->n_variants = n;
-    s->left_out = arena_strdup(s->arena, str_text(&others));
+    s->left_out = others.len > 0 ? arena_strdup(s->arena, str_text(&others)) : NULL;
     str_free(&others);
     return true;
 }

@@ -7,7 +7,7 @@
 #include "sessions/study/study_tune.h"
 #include "sessions/report/text_table.h"
 
-#define WIDE_SPREAD 0.5  /* a larger spread is reported: distance of the quartiles / median */
+#define WIDE_SPREAD 0.5  /* the report counts larger spreads (distance of the quartiles / median) */
 
 /* Formats x as "2 048" or "0.3412"; NAN as "-". */
 static const char *number(char out[32], double x)
@@ -136,7 +136,7 @@ static void metric_table(struct str *out, const struct study_report *r, int metr
     text_table_print(out, &t);
 }
 
-/* Prints one row per case and one column per variant, for cases that the paper does not list. */
+/* Prints one row per case and one column per variant, for metrics without numbers of the paper. */
 static void metric_pivot(struct str *out, const struct study_report *r, int metric)
 {
     const struct study *s = r->study;
@@ -316,12 +316,13 @@ static void troubles(struct str *out, const struct study_report *r)
 
 static void caches(struct str *out, const struct study_report *r)
 {
+    int n = 0;
     for (int i = 0; i < r->n_cases * r->study->n_variants; i++) {
         bool seen = r->cell[i].cache == NULL;
         for (int k = 0; k < i; k++)
             seen = seen || (r->cell[k].cache && streq(r->cell[k].cache, r->cell[i].cache));
         if (!seen)
-            str_printf(out, "%s%s", i ? "; " : "  simulated cache  ", r->cell[i].cache);
+            str_printf(out, "%s%s", n++ ? "; " : "  simulated cache  ", r->cell[i].cache);
     }
     str_add(out, out->len && out->data[out->len - 1] != '\n' ? "\n" : "");
 }
@@ -416,8 +417,7 @@ static void list_narrow(struct str *out, struct study *const *s, int n, int widt
     str_free(&rows);
 }
 
-/* If titles have less than LEAST_TITLE columns beside the rest, each title is in a row of its
- * own. */
+/* If less than LEAST_TITLE columns are left for titles, each title gets a row of its own. */
 void study_list_text(struct str *out, struct study *const *s, int n, int width)
 {
     struct text_table t = { .align = "lrrll" };

@@ -14,9 +14,9 @@
 #define LEAST_GAIN 0.03  /* a kernel must be above its bound by this share to be searched */
 #define CLEARLY_LESS 0.97                 /* schedules that were not compared must take at most this
                                            * share of the time before */
-#define KEPT_BELOW 0.99  /* above this share of the time before, no gain is shown */
-#define GRACE_S 20  /* seconds beyond the time limit for work that cannot be left out */
-#define CHECK_SHARE 0.4  /* share of the time limit; a check that takes longer is left out */
+#define KEPT_BELOW 0.99  /* a new schedule stays below this share of the time before */
+#define GRACE_S 20  /* work that cannot be left out may end this many seconds after the limit */
+#define CHECK_SHARE 0.4  /* a check that takes more than this share of the time limit is left out */
 
 bool network_variant_find(const char *name, enum network_variant *out, struct err *e)
 {
@@ -102,8 +102,8 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
     return NULL;
 }
 
-/* Computes the bounds of all kernels, as `run` does.  Without a machine model, which has the
- * bandwidths, only arithmetic bounds them: the FMA ceiling of this run. */
+/* Computes the bounds of all kernels, as `run` does.  Without a machine model, the bandwidths are
+ * unknown; the only bound is then arithmetic at the FMA ceiling of this run. */
 static void take_bounds(const struct net_tuner *t, struct kernel_profile *out)
 {
     struct machine here;
@@ -137,7 +137,7 @@ static void open_kernels(struct net_tuner *t)
     }
 }
 
-/* Proposes the instant schedule for kernels that have another one and cannot be searched. */
+/* Proposes the instant schedule for kernels that have another schedule and cannot be searched. */
 static void propose_instant(struct net_tuner *t, const char *kernels_before)
 {
     const char *const *line;
@@ -253,7 +253,7 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
         return false;
     out->before_ms = old_ms;
     out->after_ms = now_ms;
-    out->verified = t->checks;            /* the first turn has checked it */
+    out->verified = t->checks;            /* the first turn has checked `now` */
     if (out->after_ms > out->before_ms) {
         network_restore(t, kernels_before);
         out->after_ms = out->before_ms;
@@ -275,7 +275,7 @@ static bool choose(struct net_tuner *t, const char *frozen, const char *kernels_
     t->chosen = true;
     if (!streq(str_text(kernels), kernels_before))
         return compare(t, kernels_before, out, e);
-    nothing_kept(t);                      /* there is nothing to compare either */
+    nothing_kept(t);                      /* no new schedule is left */
     return check_first(t, out, e);
 }
 
@@ -300,8 +300,8 @@ static bool measure_first(struct net_tuner *t, bool check, struct err *e)
     return ok;
 }
 
-/* Builds the network of the session's kernels as t->net, and measures it; without a time limit
- * with a check. */
+/* Builds the network of the session's kernels as t->net, and measures it.  Also checks it
+ * unless there is a time limit. */
 static bool open_network(struct net_tuner *t, struct err *e)
 {
     bool limited = t->o->time_s > 0;
@@ -373,7 +373,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
         network_restore(&t, kernels_before);
         return false;
     }
-    if (o->variant == NETWORK_LOOPS)  /* its schedules are compared with the row-major network */
+    if (o->variant == NETWORK_LOOPS)  /* the result is compared with the row-major network */
         kernels_before = arena_strdup(a, str_text(&s->kernels));
     const char *frozen = arena_strdup(a, str_text(&s->kernels));
     struct network_tuning_opts rest = *o;
@@ -382,8 +382,10 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     rest.time_s = t.time.search_s;
     t.o = &rest;
     bool hopeless = is_hopeless(&t, &cost);
-    if (!hopeless && !network_search(&t, e))
+    if (!hopeless && !network_search(&t, e)) {
+        network_restore(&t, kernels_before);
         return false;
+    }
     *out = (struct network_tuning){ .n = t.net->n_tasks, .kernel = t.kernel, .first = t.before,
                                     .n_calls = t.net->module->n_calls,
                                     .before_ms = t.before.latency.min_ms,
