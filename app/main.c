@@ -45,8 +45,8 @@ static bool allow(__rlimit_resource_t what, rlim_t want, rlim_t least, const cha
     return false;
 }
 
-/* Sets the stack size of new threads: glibc reads it at program start, so raising the limit later
- * is not enough. */
+/* Raises the default stack size of new threads. glibc takes it from the limit at program start, so
+ * raising the limit now does not change it. */
 static void enlarge_threads(void)
 {
     pthread_attr_t attr;
@@ -73,8 +73,9 @@ static void set_locale(void)
 int main(int argc, char **argv)
 {
     /* With lower limits tilescope or a compiler would crash or fail without a clear message. */
-    if (!allow(RLIMIT_STACK, STACK_BYTES, LEAST_STACK_BYTES, "the stack may not have 2 MiB")
-        || !allow(RLIMIT_NOFILE, FILES, LEAST_FILES, "a process may not have 20 open files"))
+    if (!allow(RLIMIT_STACK, STACK_BYTES, LEAST_STACK_BYTES,
+               "the limit of the stack is below 2 MiB")
+        || !allow(RLIMIT_NOFILE, FILES, LEAST_FILES, "the limit of open files is below 20"))
         return EXIT_LACKS;
     enlarge_threads();
     set_locale();

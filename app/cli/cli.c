@@ -37,8 +37,8 @@ static void say_cancelled(void)
         return;
 }
 
-/* Catches the signals that end a command. A terminal that closes (SIGHUP) ends it cleanly; under
- * nohup it does not end it. */
+/* Catches the signals that end a command. SIGHUP (the terminal closes) ends it cleanly, but is
+ * ignored under nohup. */
 static void catch_interrupts(void)
 {
     signals_catch(&(struct signals){ .caught = on_signal, .last = say_cancelled,
@@ -116,7 +116,8 @@ static bool is_session(const char *text)
     return false;
 }
 
-/* Refuses a script that leaves steps held, because its author expects all steps to apply. */
+/* Refuses a script after which a step is held (has no effect), because its author expects every
+ * step to apply. */
 static bool check_none_held(const struct history *h, const char *script, struct err *e)
 {
     int n, at;
@@ -144,7 +145,7 @@ bool cli_each_line(const char *path, bool (*run)(void *of, const struct cli_line
     struct cli_line l = { .file = script_name(path), .number = 1 };
     bool ok = file_read(path, SCRIPT_MAX_BYTES, &text, e);
     if (ok && memchr(str_text(&text), '\0', text.len))
-        ok = err_set(e, ERR_SYNTAX, "%.200s holds NUL bytes: not a file of lines", l.file);
+        ok = err_set(e, ERR_SYNTAX, "%.200s contains NUL bytes, so it is not a text file", l.file);
     if (ok && is_session(str_text(&text))) {
         ok = err_set(e, ERR_SYNTAX, "%.200s is a session file, not a file of lines", l.file);
         err_fix(e, "run it as `tilescope run %s`", path);
@@ -375,7 +376,7 @@ static int open_screen(const struct cli *c, bool tour)
     struct app_settings set;
     bool right = settings_read(&set, &bad);
     if (!right)
-        cli_fail(c, &bad);  /* prints the error with its place, after the screen is closed */
+        cli_fail(c, &bad);  /* the terminal shows it again when the screen closes */
     struct term_opts look = {
         .no_color = !c->color_out,
         .no_unicode = args_has(c->args, OPT_NO_UNICODE) || !set.unicode,
@@ -397,7 +398,8 @@ static int open_screen(const struct cli *c, bool tour)
         session_remember(s->path);
     if (s && args_has(c->args, OPT_STEPS)) {
         s->dirty = true;
-        session_autosave(s, &e);                 /* the screen reports later failures */
+        /* A failure is ignored here; the screen reports later ones. */
+        session_autosave(s, &e);
     }
     cli_close(&o);
     code = tui_run(s, &look, &opts);
@@ -501,7 +503,8 @@ static int start(struct cli *c, bool parsed, const struct err *e)
     return dispatch(c);
 }
 
-/* Returns code, or an error when stdout could not be written.  A closed pipe is not an error. */
+/* Returns `code`; or, if all went well but stdout could not be written, prints an error and returns
+ * EXIT_USAGE. A closed pipe is not an error. */
 static int finish(int code)
 {
     if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || code != EXIT_FINE)

@@ -9,7 +9,7 @@
 #include "kernels/base/version.h"
 #include "sessions/file/session.h"
 
-/* exit codes of DESIGN section 5; EXIT_CANCELLED is the shell's 128 + SIGINT. */
+/* Exit codes (`tilescope run --help` explains them). EXIT_CANCELLED is the shell's 128 + SIGINT. */
 enum exit_code {
     EXIT_FINE = 0, EXIT_CHECK = 1, EXIT_USAGE = 2, EXIT_LACKS = 3, EXIT_BUG = 70,
     EXIT_CANCELLED = 130
@@ -19,17 +19,17 @@ struct cli {
     const struct args *args;
     bool color_out, color_err;          /* whether to print colours on stdout, on stderr */
     bool progress;                      /* whether stderr is a terminal */
-    struct cancel *cancel;              /* raised by SIGINT */
-    const struct cancel *signalled;     /* raised only by signals; searches also raise `cancel` */
+    struct cancel *cancel;              /* raised by signals, and by a search that stops itself */
+    const struct cancel *signalled;     /* raised only by signals */
 };
 
 /* A session as a command uses it, after --branch, --steps and --step were applied. */
 struct opened {
     struct session *session;
     VEC(int) marked;                    /* states at a `measure` line of --steps */
-    int home_branch, home_at;  /* position before --branch and --step; -1 = these did not move it */
+    int home_branch, home_at;  /* branch and step to go back to (cli_go_home); -1: none */
 };
-/* One line of a file of lines; file is "<stdin>" for "-". */
+/* One line of a script; file is "<stdin>" for "-". */
 struct cli_line { const char *file; int number; const char *text; };
 /* Calls run for each line of a file, in order, until one fails. */
 bool cli_each_line(const char *path, bool (*run)(void *of, const struct cli_line *l, struct err *e),
@@ -43,25 +43,26 @@ int cli_open(const struct cli *c, struct opened *out);
 int cli_open_or_list(const struct cli *c, struct opened *out);
 /* Whether a session is a network: an ONNX model of several kernels, without steps. */
 bool cli_is_network(const struct session *s);
-/* Replaces a network by the session of the kernel that --kernel names, if it was given. */
+/* If --kernel is given, replaces the network *s by a session of the kernel that it names. */
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e);
-/* Refuses an option that exists only for networks if s is not one, and the other way round. */
+/* Refuses options that only networks take if s is no network, and options that networks do not take
+ * if it is one. */
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e);
-/* Refuses a target given by --isa or --target (NULL: none) if the program's loops or tiles are not
- * for that target, before anything is built.  name: of the session. */
 struct target;
+/* Refuses, before anything is built, a target of --isa or --target (NULL: none is given) for which
+ * the program's loops or tiles are not made.  name: of the session. */
 bool cli_target_fits(const struct program *p, const char *name, const struct target *t,
                      struct err *e);
 /* Returns to the state before --branch and --step, because these must not change the saved file. */
 bool cli_go_home(struct opened *o, struct err *e);
 void cli_close(struct opened *o);
 
-/* The file to save a session to, and its state before measuring (file_seen); path NULL: none. */
+/* The file to save a session to (path NULL: none), and its state before measuring (file_seen). */
 struct goal { const char *path; uint64_t seen; };
-/* Checks that path can be written, which comes before hours of measuring, and fills *out. */
+/* Checks, before hours of measuring, that path can be written. Fills *out. */
 bool cli_goal(const struct session *s, const char *path, struct goal *out, struct err *e);
-/* Saves the session.  If somebody else has changed the file meanwhile, saves beside it, and *e
- * names the new file. */
+/* Saves the session. If another program has changed the file meanwhile, saves to a new file beside
+ * it and returns false; *e names the new file. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e);
 bool cli_says_beside(const char *path, const char *where, struct err *e);
 
@@ -91,8 +92,8 @@ bool cli_profile(const struct cli *c, struct opened *o, struct str *out, struct 
 bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 /* Refuses a file name that asks for another picture than SVG. */
 bool cli_check_picture(const char *path, struct err *e);
-/* Appends a view of `show` as SVG. Draws the screen's view, wrapped at that width; if the screen
- * has no such view, draws `text`, the view as plain text. Takes ownership of o->session. */
+/* Appends a view of `show` as SVG: the screen's view, wrapped at `width` columns; or, if the screen
+ * has no such view, `text`, the view as plain text. Takes ownership of o->session. */
 void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,
                   const struct str *text, struct str *out);
 
@@ -116,12 +117,14 @@ int cli_columns(int otherwise);
 /* Wraps the complete lines of out from byte `from` on at blanks, to the width of the terminal or 80
  * columns; continuation rows are indented by hang. */
 void cli_wrap(struct str *out, size_t from, int hang);
-/* Appends the lines of a document: in colour on a terminal, in ASCII without cli_has_unicode. */
 struct doc;
+/* Appends the lines of a document: in colour on a terminal, in ASCII without cli_has_unicode. */
 void cli_add_doc(struct str *out, const struct cli *c, const struct doc *d);
+void cli_doc_svg(const struct doc *d, bool unicode, struct str *out);    /* appends d as SVG */
 /* whether the locale has Unicode and --no-unicode is not given */
 bool cli_has_unicode(const struct cli *c);
-/* Writes to stdout, or to stderr, and empties out.  Prints no escapes but those of cli_paint. */
+/* cli_put writes `out` to stdout, cli_note to stderr; both empty it. They print no escape sequences
+ * but those of cli_paint. */
 void cli_put(struct str *out);
 void cli_note(struct str *out);
 /* Notes on stderr which tile of the program needs more registers than target t has (NULL: this
@@ -129,27 +132,27 @@ void cli_note(struct str *out);
 void cli_note_spill(const struct program *p, const struct target *t);
 
 /* cli_asserts_check checks the syntax of every --assert, before anything is measured.
- * cli_asserts_named checks the names in them against the JSON of a result without values, which it
- * frees.  cli_asserts evaluates them over the JSON, prints failed ones on stderr and returns the
- * exit code.  good false: the measurement failed (exit code 1), so missing numbers are not an
- * error. */
+ * cli_asserts_named checks the names in them against `json`, the report of a result without values,
+ * and frees it. cli_asserts evaluates them over the report of the result, prints failed ones on
+ * stderr and returns the exit code. good false: the measurement failed (exit code 1), so missing
+ * numbers are not an error. */
 bool cli_asserts_check(const struct args *a, struct err *e);
 bool cli_asserts_named(const struct args *a, struct str *json, struct err *e);
 int cli_asserts(const struct cli *c, const struct str *json, bool good);
 
-/* Appends a measurement of the session's current state as text; model may be NULL. */
 struct machine_model;
+/* Appends a measurement of the session's current state as text. model: of this machine, or NULL. */
 void cli_text_measurement(struct str *out, const struct cli *c, const struct session *s,
                           const struct measurement *m, unsigned meters,
                           const struct machine_model *model);
 /* Appends a line on the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
 void cli_text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
                          const struct measurement *m);
-/* Appends text in a colour (SGR parameters), or without colour when on is false. */
 #define PAINT_GOOD "32"
 #define PAINT_BAD "1;31"
 #define PAINT_DIM "2"
 #define PAINT_BOLD "1"
+/* Appends text in a colour (SGR parameters), or without colour when on is false. */
 void cli_paint(struct str *out, bool on, const char *sgr, const char *text);
 
 /* Returns a progress that prints one line on stderr, overwriting it: "compiling  40 %". */

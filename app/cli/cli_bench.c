@@ -19,16 +19,16 @@
 #include "sessions/report/report.h"
 
 enum { NAME_WIDTH = 36 };
-#define SIMULATED_ACCESSES 1e7            /* accesses of threads, above which only a sample of
-                                           * blocks is walked */
+#define SIMULATED_ACCESSES 1e7            /* with more accesses of all threads, only a sample of
+                                           * the blocks is simulated */
 
 struct bench_call {
     const struct cli *cli;
     struct measure_opts opts;
     struct gpu_device gpu;               /* --gpu */
-    int n, n_networks;                   /* sessions: all are networks, or none */
-    int n_all;                           /* sessions, then programs of others */
-    char outside[MEASURE_MAX_COMPARED][NAME_WIDTH + 1];          /* their names */
+    int n, n_networks;  /* sessions, and how many of them are networks (all or none) */
+    int n_all;                           /* sessions, then the programs of --against */
+    char outside[MEASURE_MAX_COMPARED][NAME_WIDTH + 1];          /* names of these programs */
     struct bench_entry entry[MEASURE_MAX_COMPARED];
     struct session *session[MEASURE_MAX_COMPARED];
     struct compared result[MEASURE_MAX_COMPARED];
@@ -79,7 +79,7 @@ static bool one_kind(const struct bench_call *b, struct err *e)
     return err_fix(e, "compare networks with each other; --kernel K takes one kernel of a network");
 }
 
-/* Whether the other options and operands leave a network to compare with programs of others. */
+/* Whether --against has a session to compare with, and no option that is for single kernels. */
 static bool check_against(const struct args *a, struct err *e)
 {
     static const enum opt other[] = { OPT_KERNEL, OPT_ABLATE };
@@ -97,7 +97,7 @@ static bool check_against(const struct args *a, struct err *e)
     return err_fix(e, "tilescope bench MODEL.onnx --against COMMAND");
 }
 
-/* Whether there are as many contenders as can be compared. */
+/* Whether there are 2 to MEASURE_MAX_COMPARED contenders. */
 static bool count_contenders(const struct args *a, struct err *e)
 {
     int n = a->word.len;
@@ -271,7 +271,7 @@ static int reference_of(const struct bench_call *b)
     return i;
 }
 
-/* Says of each undecided ratio why it is. */
+/* Adds, for each undecided ratio, why it is undecided. */
 static void add_undecided(struct str *out, const struct bench_call *b)
 {
     for (int i = 1; i < b->n_all; i++) {
@@ -283,8 +283,8 @@ static void add_undecided(struct str *out, const struct bench_call *b)
     }
 }
 
-/* Adds warnings: about noise, and about different operators, whose ratio does not compare
- * schedules. */
+/* Adds notes on what limits the comparison. For example, the ratio of two different operators does
+ * not compare schedules. */
 static void add_warnings(struct str *out, const struct bench_call *b)
 {
     const struct bench_entry *first = &b->entry[0];
@@ -316,7 +316,7 @@ static void add_warnings(struct str *out, const struct bench_call *b)
         str_printf(out, "note: what other programs compute is not checked here\n");
     const struct measurement *m = &b->result[reference_of(b)].m;
     if (first->gpu)
-        str_printf(out, "note: no GPU timed them, and the times above are simulated: %s\n",
+        str_printf(out, "note: the times above are simulated, because no GPU was available: %s\n",
                    m->device.reason);
     struct str others = {0};
     measurement_doc_others(&others, &m->latency);
@@ -358,7 +358,7 @@ static void add_text(struct str *out, const struct bench_call *b)
 
 /* --- The command ----------------------------------------------------------------------------- */
 
-/* Simulates those contenders that are right and that no GPU could time. */
+/* Simulates the GPU kernels that are right but that no GPU could time. */
 static bool simulate(struct bench_call *b, const struct program *const *p, struct err *e)
 {
     struct progress pr = cli_progress(b->cli);

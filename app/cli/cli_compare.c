@@ -72,6 +72,7 @@ static bool simulate(struct compare_call *x, int i, struct err *e)
 static void print(struct compare_call *x, struct str *out)
 {
     struct doc d;
+    const char *path = args_value(x->cli->args, OPT_OUTPUT);
     int width = cli_columns(100);
     if (args_has(x->cli->args, OPT_JSON)) {
         compare_json(out, x->side, x->of);
@@ -82,7 +83,10 @@ static void print(struct compare_call *x, struct str *out)
     doc_line(&d, STYLE_PLAIN, "");
     compare_doc_lines(&d, x->side, x->of, x->of == COMPARE_NEST, width);
     compare_doc_misses(&d, x->side, width);
-    cli_add_doc(out, x->cli, &d);
+    if (path && str_ends(path, ".svg"))
+        cli_doc_svg(&d, cli_has_unicode(x->cli), out);
+    else
+        cli_add_doc(out, x->cli, &d);
     doc_close(&d);
 }
 
@@ -97,14 +101,14 @@ int cli_compare(const struct cli *c)
     for (int i = 0; i < COUNT_OF(other); i++)
         if (args_has(c->args, other[i])) {
             free(x);
-            return cli_usage(c, "--%s does not go with --what compare, which takes states as"
+            return cli_usage(c, "--what compare takes no --%s: name each state as"
                              " FILE#BRANCH@STEP", args_opt[other[i]].name);
         }
     x->cli = c;
     bool ok = c->args->word.len == 2 || err_set(&e, ERR_SYNTAX, "--what compare takes two sessions"
                                                 " (FILE#BRANCH@STEP, or operators in quotes)");
-    ok = ok && read_of(x, &e) && open_side(x, 0, &e) && open_side(x, 1, &e)
-      && simulate(x, 0, &e) && simulate(x, 1, &e);
+    ok = ok && cli_check_picture(path, &e) && read_of(x, &e) && open_side(x, 0, &e)
+      && open_side(x, 1, &e) && simulate(x, 0, &e) && simulate(x, 1, &e);
     cli_progress_clear(c);
     if (ok)
         print(x, &out);

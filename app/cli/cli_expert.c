@@ -9,9 +9,10 @@
 #include "sessions/file/session_network.h"
 
 #define MOST_SCHEDULES 64
-#define MOST_COMPILED 8  /* schedules that are compiled to find one without stack */
+#define MOST_COMPILED 8  /* schedules to compile until one needs no stack (no register spills) */
 
-/* gpu: the GPU of --gpu; NULL: the default device. */
+/* measured: number of candidates to measure or simulate (--search); 0: no search. gpu: the GPU of
+ * --gpu; NULL: the default device. */
 struct expert_opts {
     int measured, threads;
     double time_s;
@@ -36,8 +37,8 @@ static bool read_options(const struct args *a, struct expert_opts *o, struct gpu
         && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e);
 }
 
-/* The result of the search for its best schedule: a measurement, or for a GPU an estimate. NULL: no
- * search was made. */
+/* What the search found about its best schedule: the measurement m, or for a GPU the simulated r.
+ * Both are NULL if no search was made. */
 struct found { const struct measurement *m; const struct expert_rating *r; };
 
 static void add_rating(struct str *out, const struct expert_rating *r)
@@ -73,8 +74,8 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
     cli_put(&out);
 }
 
-/* Saves the session with the steps of the schedule after its own. If it had steps of its own, the
- * saved program differs from the measured one, so m is not saved. */
+/* Appends the steps of schedule x to the session and saves it. If the session already had steps,
+ * the saved program differs from the measured one, so m is not saved. */
 static bool write_session(struct session *s, const struct expert_schedule *x, const struct goal *to,
                           const struct measurement *m, struct err *e)
 {
@@ -84,7 +85,8 @@ static bool write_session(struct session *s, const struct expert_schedule *x, co
         if (!history_apply(s->history, x->step[i], e))
             return false;
     if (m && session_measured_here(s) > 0)
-        fprintf(stderr, "note: %s has no numbers of another machine\n", to->path);
+        fprintf(stderr, "note: %s is saved without the numbers that another machine measured\n",
+                to->path);
     if (m)
         history_add_measured(s->history, history_current(s->history)->id, m, false);
     return cli_save(s, to, e);

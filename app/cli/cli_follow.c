@@ -5,7 +5,7 @@
 
 #include "sessions/file/session_place.h"
 
-#define MOST_ROWS 16                      /* rounds that are printed, evenly spaced */
+#define MOST_ROWS 16                      /* most rounds to print; of more, evenly spaced ones */
 
 bool cli_follow_open(const struct args *a, const struct session *tuned, struct follow *f,
                      struct session **of, struct err *e)
@@ -37,7 +37,8 @@ void cli_follow_close(struct follow *f, struct session *of)
 static void add_fate(struct str *out, const struct follow *f)
 {
     if (f->why.step && f->why.step[0])
-        str_printf(out, "no point of the space: %s (%s)\n", f->why.text, f->why.step);
+        str_printf(out, "the search cannot find this schedule, because it is not in the search "
+                   "space: %s (%s)\n", f->why.text, f->why.step);
     else if (f->opened < 0)
         str_add(out, "its layout was never tried\n");
     else if (f->trial >= 0 && isfinite(f->ms))

@@ -112,7 +112,7 @@ static void add_metric(struct str *out, const struct metric *m)
     str_free(&name);
 }
 
-/* Adds CUPTI's answer about the events of a set, which needs no GPU. */
+/* Adds which events of a set CUPTI_CHIP lacks. CUPTI answers this without a GPU. */
 static void add_chip(struct str *out, const struct event_set *s)
 {
     struct cupti_checked c;
@@ -124,9 +124,9 @@ static void add_chip(struct str *out, const struct event_set *s)
     for (int i = 0; i < c.n_unknown; i++)
         str_printf(out, "  %s has no %s\n", CUPTI_CHIP, c.unknown[i]);
     if (c.n_unknown == 0)
-        str_printf(out, "  %s has them all: %d run%s of the kernel%s\n", CUPTI_CHIP,
-                   c.passes ? c.passes : 1, c.passes > 1 ? "s" : "",
-                   c.passes ? ", and one for the times" : "");
+        str_printf(out, "  %s counts all of these events, in %d run%s of the kernel%s\n",
+                   CUPTI_CHIP, c.passes ? c.passes : 1, c.passes > 1 ? "s" : "",
+                   c.passes ? " and one more for the times" : "");
 }
 
 /* Adds the prose, events and formulas of an event set. */
@@ -154,7 +154,8 @@ static void add_set(struct str *out, const struct cli *c, const struct event_set
         add_metric(out, &s->metric[i]);
 }
 
-/* Finds the event set of --events, or all.  Reports bad files of the user on stderr. */
+/* Finds the event set of --events, or all sets. Reports the user's bad files of event sets on
+ * stderr. */
 static bool choose_sets(const struct cli *c, struct arena *a, struct event_sets *out,
                         struct err *e)
 {

@@ -27,7 +27,8 @@ static void add_machine(struct str *out, const struct machine *m)
     str_printf(out, "%-13s%s\n", "processor:", m->cpu);
     str_printf(out, "%-13s%s, %d floats in a vector\n", "vectors:", m->isa, m->vector_floats);
     str_printf(out, "%-13s%d\n", "cores:", m->cores);
-    add_cache(out, "L1 data:", &m->l1d, m->l1d_assumed ? " (assumed: nobody says)" : "");
+    add_cache(out, "L1 data:", &m->l1d,
+              m->l1d_assumed ? " (assumed: the system does not report it)" : "");
     add_cache(out, "L2:", &m->l2, "");
     add_cache(out, "L3:", &m->l3, "");
     str_printf(out, "%-13s%.1f GiB\n", "memory:", (double)m->memory_bytes / (1 << 30));

@@ -30,7 +30,7 @@ static const struct named_array *array_of(const struct opened *o, const struct a
     return arrays_find(all, session_port_name(o->session, tensor));
 }
 
-/* Drops the arrays that are named like inputs: a file may have inputs and outputs. */
+/* Drops the arrays that have names of inputs: a file of outputs may also have the inputs. */
 static void without_inputs(struct arena *a, const struct opened *o, const struct graph *g,
                            struct arrays *all)
 {
@@ -47,8 +47,8 @@ static void without_inputs(struct arena *a, const struct opened *o, const struct
     *all = (struct arrays){ n, list };
 }
 
-/* Reads the arrays of an option for the tensors of this role.  Of inputs the file must have every
- * one, of outputs at least one. */
+/* Reads the file of option `opt`, --inputs or --expect, for the tensors of this role. The file must
+ * have all inputs, or at least one output. */
 static bool read_given(struct arena *a, const struct cli *c, const struct opened *o, enum opt opt,
                        enum tensor_role role, int *n, const struct network_given **out,
                        struct err *e)
@@ -69,7 +69,7 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
         have += mine;
         named += mine && array_of(o, &all, g->tensor[t].name);
     }
-    /* no name matches, but the number of arrays does */
+    /* no name matches, but the number of arrays does: take them in order */
     bool by_place = named == 0 && all.n == have;
     struct network_given *list = ARENA_ARRAY(a, struct network_given, have);
     for (int t = 0; t < g->n_tensors; t++) {
@@ -176,7 +176,8 @@ static bool save(struct session *s, const struct goal *to, struct err *e)
     s->network = true;
     if (!cli_save(s, to, e))
         return false;
-    fprintf(stderr, "%s: the network without numbers, which --json prints\n", to->path);
+    fprintf(stderr, "%s: saved the network; its measurements are not in the file (--json prints"
+            " them)\n", to->path);
     return true;
 }
 
@@ -213,8 +214,8 @@ int cli_network_run(const struct cli *c, struct opened *o, const struct measure_
     return code;
 }
 
-/* Checks the network and exports it; values receives its data. A missing folder is made before the
- * check, which takes long, and is removed if nothing is written. */
+/* Checks the network and exports it; `values` receives its data. A missing folder is made before
+ * the check, because the check takes long, and is removed if nothing is written. */
 static bool export_to(const struct cli *c, const struct opened *o, const char *folder,
                       struct network_values *values, struct str *out, struct err *e)
 {

@@ -10,7 +10,7 @@
 
 struct saving { const struct cli *cli; struct goal *to; bool saved; };
 
-/* After each round, prints the progress of the whole network on stderr. */
+/* Prints, when a round begins, its kernel and the progress of the whole network on stderr. */
 static void show(void *ctx, const struct network_tuning_view *v)
 {
     const struct saving *k = ctx;
@@ -29,7 +29,8 @@ static void show(void *ctx, const struct network_tuning_view *v)
     if (v->now_ms > 0)
         str_printf(&line, ", network %.2fx as fast as before", v->before_ms / v->now_ms);
     if (v->current >= 0 && v->kernel[v->current].expected_ms > 0)
-        str_printf(&line, ", at most %.3g ms hoped for", v->kernel[v->current].expected_ms);
+        str_printf(&line, ", this kernel may gain at most %.3g ms",
+                   v->kernel[v->current].expected_ms);
     fprintf(stderr, "%s%s\n", k->cli->progress ? "\r\033[K" : "", str_text(&line));
     str_free(&line);
 }

@@ -1,4 +1,4 @@
-/* Options of commands on networks: some open one kernel, some are refused. */
+/* Options of commands that get a network: --kernel opens one of its kernels, others are refused. */
 #include "app/cli/cli.h"
 
 #include "kernels/base/arena.h"
@@ -42,12 +42,13 @@ bool cli_is_network(const struct session *s)
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e)
 {
     const struct args *a = c->args;
-    /* network: if false, it is measured as one program */
+    /* if false, the session is measured as one program */
     bool network = cli_is_network(s) && !args_has(a, OPT_STEPS);
     int command = 1 << a->cmd;
     if (network && a->cmd == CMD_EXPERT) {
-        err_set(e, ERR_SYNTAX, "the kernels of a network have the experts' schedules at once");
-        return err_fix(e, "--kernel K prints that of one kernel");
+        err_set(e, ERR_SYNTAX, "expert works on one operator, but this is a network, whose "
+                "kernels already have expert schedules");
+        return err_fix(e, "--kernel K prints the schedule of one kernel");
     }
     for (int i = 0; i < COUNT_OF(refused) && network; i++) {
         const char *value = args_value(a, refused[i].opt);
@@ -71,8 +72,8 @@ bool cli_target_fits(const struct program *p, const char *name, const struct tar
     struct err why = {0};
     if (!t || !program_lower(p, &f, &why) || target_takes(t, f, &why))
         return true;  /* measuring reports what is wrong with the program itself */
-    err_set(e, ERR_STEP, "%.200s and --isa %s do not go together: %.300s", name, t->isa, why.text);
-    return err_fix(e, "leave --isa out%s", why.fix[0] ? ", or --target cuda" : "");
+    err_set(e, ERR_STEP, "%.200s cannot be built for target %s: %.300s", name, t->isa, why.text);
+    return err_fix(e, "leave out --isa or --target%s", why.fix[0] ? ", or use --target cuda" : "");
 }
 
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e)

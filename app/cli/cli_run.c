@@ -118,7 +118,6 @@ static bool measure(struct run_call *r, const struct state *st, unsigned meters,
 }
 
 /* Returns the METER_ bits of the numbers that an earlier measurement has. */
-
 static unsigned sections_of(const struct measurement *m)
 {
     unsigned has = (m->latency.runs > 0 ? METER_CLOCK : 0) | (m->sim.available ? METER_SIM : 0);
@@ -259,7 +258,8 @@ static void print_result(struct run_call *r, const struct opened *o, const struc
     cli_put(&out);
 }
 
-/* Counts the states with numbers of another machine; deletes these numbers if forget is set. */
+/* Counts the states with numbers of another machine, except those that this run has measured.
+ * Deletes these numbers if `forget` is set. */
 static int forget_others(const struct run_call *r, const struct opened *o, bool forget)
 {
     int n = 0, current = history_current(r->history)->id;
@@ -311,7 +311,8 @@ static bool save(struct run_call *r, struct opened *o, const struct measurement 
     if (r->lost && own)
         return refuse_loss(r, path, e);
     if (forget_others(r, o, true) > 0)
-        fprintf(stderr, "note: %s has no numbers of another machine\n", path);
+        fprintf(stderr, "note: %s is saved without the numbers that another machine measured\n",
+                path);
     snprintf(s->machine, sizeof s->machine, "%s", str_text(&r->machine));
     return cli_go_home(o, e) && cli_save(s, &r->to, e);
 }

@@ -143,14 +143,27 @@ static const struct doc *doc_of(struct model *m, const char *what)
     return NULL;
 }
 
+void cli_doc_svg(const struct doc *d, bool unicode, struct str *out)
+{
+    struct scroll nowhere = {.cursor = -1};
+    struct grid g;
+    int width = 1;
+    for (int i = 0; i < d->lines.len; i++) {
+        int columns = text_width(d->lines.data[i].text) + 2;
+        width = columns > width ? columns : width;
+    }
+    grid_open(&g, width, d->lines.len > 0 ? d->lines.len : 1, unicode);
+    doc_draw(d, &nowhere, &g, (struct rect){0, 0, g.w, g.h}, (struct doc_look){.focused = false});
+    grid_svg(&g, out);
+    grid_close(&g);
+}
+
 void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,
                   const struct str *text, struct str *out)
 {
     struct model_opts opts = { .no_auto = true };
     struct model *m = model_new(o->session, &opts, cli_has_unicode(c));
-    struct scroll nowhere = {.cursor = -1};
     struct doc plain;
-    struct grid g;
     o->session = NULL;
     doc_open(&plain);
     model_resize(m, width, 1000);
@@ -161,15 +174,7 @@ void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int w
         doc_source(&plain, str_text(text), NULL, 0);
         d = &plain;
     }
-    width = 0;
-    for (int i = 0; i < d->lines.len; i++) {
-        int columns = text_width(d->lines.data[i].text) + 2;
-        width = columns > width ? columns : width;
-    }
-    grid_open(&g, width > 0 ? width : 1, d->lines.len > 0 ? d->lines.len : 1, m->unicode);
-    doc_draw(d, &nowhere, &g, (struct rect){0, 0, g.w, g.h}, (struct doc_look){.focused = false});
-    grid_svg(&g, out);
-    grid_close(&g);
+    cli_doc_svg(d, m->unicode, out);
     doc_close(&plain);
     model_free(m);
 }

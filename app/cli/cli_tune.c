@@ -73,7 +73,7 @@ static void warn_threads(const struct tune_call *t)
                 t->opts.measure.threads, m.cores, m.cores == 1 ? "" : "s");
 }
 
-/* Reads by what candidates are ranked, and for which GPU. */
+/* Reads --objective, by which candidates are ranked, and --gpu, for which they are simulated. */
 static bool read_objective(struct tune_call *t, struct err *e)
 {
     const struct args *a = t->cli->args;
@@ -83,7 +83,8 @@ static bool read_objective(struct tune_call *t, struct err *e)
         return err_set(e, ERR_SYNTAX, "--objective %.40s: expected measured or simulated",
                        objective);
     if (gpu && !t->opts.simulated) {
-        err_set(e, ERR_SYNTAX, "--gpu is the GPU to simulate, and candidates are timed");
+        err_set(e, ERR_SYNTAX, "--gpu names a GPU to simulate, but without --objective "
+                "simulated the candidates are timed");
         return err_fix(e, "--objective simulated --gpu %s", gpu);
     }
     if (gpu && !gpu_device_parse(gpu, &t->gpu, e))
@@ -144,7 +145,8 @@ static void add_duration(struct str *out, double s)
         str_printf(out, "%.0f s", s);
 }
 
-/* Adds " 312/1000 loops  best 0.213 ms (8.1x)  2.4/s  failed 7  4:12 min left". */
+/* Adds " 312/1000 loops  best 0.213 ms (about 8.10x as fast as the start)  2.4/s  failed 7  4:12
+ * min left". */
 static void add_progress(struct str *out, const struct tune_view *v)
 {
     int failed = 0;
@@ -183,7 +185,7 @@ static void show(void *ctx, const struct tune_view *v)
     bool terminal = t->cli->progress, stage = v->stage != t->last_stage;
     double every = terminal ? DRAW_EVERY_S : v->best != t->last_best ? LINE_EVERY_S
                                                                      : QUIET_AT_MOST_S;
-    bool final = terminal && v->stage == STAGE_DONE;      /* few and long */
+    bool final = terminal && v->stage == STAGE_DONE;  /* the final has few steps: show each one */
     if (t->quiet || v->done == 0 || (!stage && !final && since < every))
         return;
     struct str line = {0};
@@ -212,7 +214,8 @@ static void label(struct str *out, const char *name)
     str_printf(out, "%-10s", name);
 }
 
-/* Says that the best of the search, which the progress has shown, was not the fastest in turns. */
+/* If the best candidate of the search was not the fastest in the final, says so: the progress has
+ * shown its time. */
 static void add_lost(struct str *out, const struct tune_result *r)
 {
     struct tuning_timed timed[TUNING_MOST_TIMED];
@@ -367,7 +370,7 @@ static void add_text(struct str *out, const struct tune_call *u, const struct tu
     if (t->answered)
         str_printf(out, "; from the records of %s", t->answered_date);
     else if (t->resumed >= 0)
-        str_printf(out, "; %d were there", t->resumed);
+        str_printf(out, "; %d of them were in the records", t->resumed);
     struct str failed = {0};
     add_failures(&failed, t->failed, ", ");
     str_printf(out, "\n%s%s%s", failed.len ? "failed:   " : "", str_text(&failed),

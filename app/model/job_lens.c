@@ -13,7 +13,7 @@ bool job_run_lens(struct app_job *j, const struct program *p, const struct cance
     struct lens_opts o = { .cache = j->set.cache, .target = j->set.target, .from = j->lens_from };
     if (!lens_open(p, &o, c, &j->lens, &j->e))
         return program_text_is_gpu(p, o.target)
-             ? err_fix(&j->e, "6 shows the simulated memory of the GPU, once it is measured")
+             ? err_fix(&j->e, "view 6 shows the simulated memory of the GPU after a measurement")
              : false;
     j->cure = xcalloc(FORECAST_CURES, sizeof *j->cure);
     j->n_cures = forecast_cures(p, j->lens, j->lens->arena, j->cure);

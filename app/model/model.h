@@ -49,8 +49,8 @@ enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
 enum { FADE_TICKS = 50 };                /* 5 s */
 struct message { enum message_kind kind; bool stays; int fades; struct str echo, text, fix; };
 
-/* The object under the cursor.  SUBJECT_LOOP: model_loop returns the loop.  An access has its
- * tensor and its text, as in the nest; a tensor has only its name. */
+/* The object under the cursor.  SUBJECT_LOOP: model_loop returns the loop.  SUBJECT_ACCESS has the
+ * name of its tensor and its text as in the nest, SUBJECT_TENSOR only the name. */
 struct cursor_subject {
     enum { SUBJECT_NONE, SUBJECT_LOOP, SUBJECT_ACCESS, SUBJECT_TENSOR } kind;
     const char *tensor, *access;
@@ -114,20 +114,23 @@ struct model {
     enum pane focus;
     enum pane last_view;  /* MAIN or SIDE: the one that is shown when there is room for only one */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
-    struct covered { enum pane focus, last_view; enum view view; } under;  /* model_covers */
+    /* what is shown again when a view without a number closes (model_covers) */
+    struct covered { enum pane focus, last_view; enum view view; } under;
     bool zoom;
     struct columns columns;              /* the chosen columns of the ledger */
-    int wider, split;  /* columns by which Steps, and the nest beside two others, are wider */
+    /* columns added to the pane of the steps, and to the nest where three panes are shown */
+    int wider, split;
     enum overlay overlay;
     struct frame frame;                  /* places of the last screen_refresh */
     VEC(struct hit) hits;                /* places of the last screen_draw */
     int spin;                            /* number of ticks, for the spinner */
     char step_stage[64], step_axis[64];  /* the loop of the last step; the nest scrolls to it */
-    char step_access[256];               /* this access of tensor step_axis instead, unless "" */
-    bool to_misses;                      /* whether the profile scrolls to the access of the nest */
-    bool to_loop;  /* whether the nest scrolls to that loop even within the cursor's stage */
+    char step_access[256];  /* the access of tensor step_axis to scroll to instead; "": none */
+    bool to_misses;  /* whether the profile scrolls to the access under the nest's cursor */
+    /* whether the nest scrolls to step_axis even if its cursor is in step_stage already */
+    bool to_loop;
     char to_tensor[64];                  /* tensor to which the layout view scrolls; "": none */
-    char opened_at[96];                  /* the access or tensor at which it opened last, or "" */
+    char opened_at[96];  /* the access or tensor at which the layout view opened last, or "" */
     int n_jumps; struct jump jump[JUMPS_MOST];  /* jumps that Esc takes back, the last one first */
     unsigned jump_stamp;                 /* stamp of the program in which the jumps were made */
 
@@ -141,7 +144,7 @@ struct model {
     /* The line found last; the cursor of a list may rest beside it. */
     struct found { const struct pane_doc *in; int line, cursor; } found;
     int hot;  /* the line where the assembly of the hottest loop begins; -1: unknown */
-    bool to_hot;                         /* whether to scroll to it as soon as it is known */
+    bool to_hot;  /* whether to scroll to line `hot` as soon as it is known */
     char lit[136];                       /* the loop to which C and assembly were scrolled last */
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* number of contexts in help_chain */
@@ -161,30 +164,34 @@ struct model {
 
     /* State of questions. */
     enum after_ask then;                 /* the action after the answer, or after the save */
-    bool ask_stop;                       /* whether the question is only about stopping the tuner */
+    /* whether the question is about a running tuner or branches that get lost, not about saving */
+    bool ask_stop;
     struct session *next;  /* the session that AFTER_OPEN opens; NULL = the start screen */
-    struct unsaved_work *recover;  /* what is offered in place of the open file; or NULL */
-    bool recover_yes;  /* whether what opens next takes it over without a question */
+    /* unsaved changes that are offered instead of what is open; or NULL */
+    struct unsaved_work *recover;
+    /* whether the next session to open takes over its unsaved changes without a question */
+    bool recover_yes;
     struct str opening;                  /* the ONNX file that is being read; "": none */
     int openings;                        /* number of ONNX files opened so far: tag of the job */
-    /* a file that was not overwritten at once; a second Enter overwrites it */
+    /* the file that a second Enter overwrites, or the autosave that a second d deletes; "": none */
     struct str overwrite;
-    uint64_t overwrite_seen;             /* the content that it must still have then */
+    uint64_t overwrite_seen;  /* hash of the content that the file must still have then */
     bool confirm;  /* whether the last line was refused until the user confirms it */
     bool autosave_failed;  /* whether a failure of the autosave was already reported */
 
     /* State of measuring. */
     bool autorun;                        /* whether to measure after every step */
     bool measure_wanted;                 /* whether to measure the current state */
-    bool measure_all;                    /* whether to measure the rest of the branch after it */
+    bool measure_all;                    /* whether to measure all other steps of the branch, too */
     bool numbers_asked;  /* whether the user measured with m or M: the numbers are worth saving */
     bool newest;  /* whether to keep the next measurement even if it is slower */
     int threads;
     int cores;                           /* number of cores that this process may run on */
     unsigned baselines;                  /* 1 << enum vendor_library */
     struct job_settings set;
-    /* The version of the compiler that the settings choose (with it, set.target is known to be
-     * wanted), and the simulated cache.  "" and 0 levels: they are as the session was opened. */
+    /* What the settings now choose, as measurements name it: the version of the compiler ("":
+     * neither compiler nor target was chosen), and the simulated cache (0 levels: it was not
+     * chosen). */
     struct { char compiler[128]; struct cache_config cache; } stands_for;
     int at;                              /* the current state at the last model_changed */
     VEC(int) late;                       /* states that the user left before they were measured */
@@ -221,13 +228,15 @@ void model_show_session(struct model *m, struct session *s);
 /* Returns the session that the command `w` writes: the open one, or the network's. NULL on the
  * start screen. */
 struct session *model_document(const struct model *m);
-void model_changed(struct model *m);  /* the owner calls it when the program has changed */
-void model_edited(struct model *m);  /* the owner calls it when the user has changed the program */
-void model_undone(struct model *m);  /* an undo or redo: perhaps nothing is changed any more */
+void model_changed(struct model *m);  /* call it when the program has changed */
+void model_edited(struct model *m);  /* call it when the user has changed the program */
+/* call it after an undo or redo: perhaps nothing is unsaved any more */
+void model_undone(struct model *m);
 void model_keep_safe(struct model *m);  /* writes the autosave; reports only the first failure */
 /* Whether the session has unsaved changes, or unsaved numbers that the user asked for. */
 bool model_unsaved(const struct model *m);
-bool model_has_news(const struct model *m);      /* model_unsaved for any numbers */
+/* whether there are unsaved changes, or any unsaved numbers */
+bool model_has_news(const struct model *m);
 void model_discard(struct model *m);             /* drops unsaved changes and the autosave */
 const struct program *model_program(const struct model *m);      /* NULL on the start screen */
 struct pane_doc *model_focused(struct model *m);  /* returns the pane that gets keys */
@@ -237,7 +246,8 @@ struct ledger_row *model_ledger(const struct model *m, int *n);
 /* Finds stage and axis of the loop under the cursor of the nest. Returns false when no loop is
  * there. */
 bool model_loop(const struct model *m, const struct stage **stage, int *axis);
-/* The same; where an access or a tile is under the cursor, the innermost loop around it. */
+/* Like model_loop, but where an access or a tile is under the cursor, finds the innermost loop
+ * around it. */
 bool model_loop_around(const struct model *m, const struct stage **stage, int *axis);
 /* Returns the subject of the views: the object under the cursor of the focused pane, or else the
  * object under the cursor of the nest. */
@@ -248,8 +258,8 @@ int model_code(enum view v);
  * the code has no such loop (vector lanes, unrolled, one iteration), the next enclosing loop
  * counts, or if there is none, the next inner one. */
 bool model_lit(const struct model *m, enum view v, int i);
-/* Whether the key bar leaves a key out, since it would be refused here: those of loops where there
- * is none, and those of a tensor whose layout the caller gives. */
+/* Whether the key bar leaves out a key that would be refused here: a key for loops while the cursor
+ * is on none, or a key for the layout of a tensor whose layout cannot be chosen. */
 bool model_key_refused(const struct model *m, const struct key_binding *b);
 /* Return the object under the cursor. In the layout view this is the tensor's index in the graph,
  * or -1. In the list of branches and on the start screen it is the entry, or NULL. */
@@ -281,17 +291,18 @@ bool model_search(struct model *m, int dir, int from);  /* returns false when no
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
 
-/* Returns the name of a tile to no good, and appends why: "spills: needs 56 of 16 vector
- * registers", or that it keeps no partial sums.  f: the nest of state s.  NULL: there is no such
- * tile. */
+/* model_settings.c: notes on tiles that do no good. */
+
+/* Returns the name of a tile that does no good, and appends why: it "spills: needs 56 of 16 vector
+ * registers", or it keeps no partial sums.  f: the nest of state s.  NULL: every tile does good. */
 const char *model_tile_note(const struct model *m, const struct state *s, const struct func *f,
                             struct str *out);
-/* Appends `before`, the name and the reason, if state s has such a tile. */
+/* Appends `before`, the name and the reason, if state s has a tile that does no good. */
 void model_describe_tile(const struct model *m, const struct state *s, const char *before,
                          struct str *out);
 
-/* The same, unless state `than` has that tile for the same reason.  Without such a tile, names one
- * that leaves the registers. */
+/* Like model_describe_tile, but appends nothing if this is the same in state `than`.  If every tile
+ * of s does good, names one that is in registers in `than` but not in s. */
 void model_new_tile(const struct model *m, const struct state *s, const struct state *than,
                     const char *before, struct str *out);
 
@@ -308,12 +319,12 @@ void model_tour_text(const struct model *m, struct str *out);
 void model_preview_update(struct model *m);
 void model_preview_free(struct model *m);
 
-/* model_recover.c: unsaved changes that an earlier run has left of what is open. */
+/* model_recover.c: unsaved changes of what is open, which an earlier run has left. */
 
 void model_recover_offer(struct model *m);
 void model_recover_question(const struct model *m, struct str *out);
 void model_recover_answer(struct model *m, bool open, bool forget);
-/* Says that recovered changes are not saved, and what `u` does after that. */
+/* Says that recovered changes are not saved, and what `u` does now. */
 void model_say_recovered(struct model *m);
 
 /* model_action.c: the actions of keys.def; help and the menu of actions. */
@@ -345,13 +356,13 @@ bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);  /* shows the line, then runs model_command */
 /* Whether an app_command can run where the model is: many need a session. */
 bool model_command_fits(const struct model *m, int id);
-/* C-u then leaves "edit 3 " of "edit 3 ...", `loop reorder C ` of a step that a key began, and
- * `layout set C "` with its other quote. */
+/* Sets what C-u leaves of the line on the prompt: "edit 3 " of "edit 3 ...", `loop reorder C ` of a
+ * step that a key began, or `layout set C "` with its other quote. */
 void model_keep_head(struct model *m);
 void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with this line */
 void model_show_view(struct model *m, enum view v);
-/* Whether a view without a number (comparison, lens, SASS) has the focus.  uncover: shows again
- * what it covered; false: there is no such view. */
+/* model_covers: whether a view without a number (comparison, lens, SASS) has the focus.
+ * model_uncover: shows again what this view covered; false: no such view has the focus. */
 bool model_covers(const struct model *m);
 bool model_uncover(struct model *m);
 
@@ -372,7 +383,7 @@ bool model_write(struct model *m, const char *path, uint64_t seen, const struct 
                  const char *what);
 void model_after(struct model *m);               /* carries out m->then, after the answer */
 void model_give_up(struct model *m);             /* drops m->then */
-bool model_new_session(struct model *m, const char *spec, int at);  /* at: its column in the line */
+bool model_new_session(struct model *m, const char *spec, int at);  /* at: column of spec */
 bool model_open_file(struct model *m, const char *path);
 void model_open_onnx(struct model *m, const char *path);  /* reads the file in the background */
 void model_opened(struct model *m, struct app_job *j);  /* opens the file that the job has read */
@@ -403,8 +414,8 @@ bool model_enter(struct model *m, const struct program *p, const char *name, boo
 /* model_work.c: background jobs. */
 
 /* Sets *out to the job that a lane should run now; false: none.  Unless the lane already runs it
- * (same kind and tag), the caller starts its model_job(). It also cancels a running job that is not
- * desired. */
+ * (same kind and tag), the caller starts its model_job(). The caller also cancels a running job
+ * that is not desired. */
 struct desired_job { enum job_kind kind; int tag; };
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_job(const struct model *m, const struct desired_job *w);
@@ -419,12 +430,12 @@ bool model_wants_roofs(const struct model *m);  /* whether to measure the machin
  * machine, were deleted. */
 int model_measured_here(struct model *m);
 /* Appends "other contract: Inp arrives as ..." when p asks its caller for other layouts than
- * `than`. */
+ * program `than` does. */
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
 /* Appends "; 64 threads take turns on 1 core" and the like, where more threads gain nothing. */
 void model_threads_note(const struct model *m, struct str *out);
-/* Appends which steps have no effect because of step `by`, or the other way round: both say how the
- * same loop runs. */
+/* Appends which steps have no effect because step `by` says anew how their loop runs.  Also says if
+ * step `by` itself has no effect for this reason. */
 void model_note_replaced(const struct model *m, int by, struct str *out);
 /* Says after a step that the layouts or the order of the loops are what they were before it, or
  * that a setting leaves the code as it was. */
@@ -461,25 +472,27 @@ void model_kernel_open(struct model *m);
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
 /* Copies the steps of the open kernel into the session of the network. */
 void model_kernel_keep(struct model *m);
-/* Returns how many kernels have several branches and no file: the network's has one of each. */
+/* Returns how many kernels have several branches and no file of their own.  The network's file
+ * keeps only one branch of each. */
 int model_network_branches(const struct model *m);
-void model_network_give_up(struct model *m);     /* other branches of its kernels are not kept */
+void model_network_give_up(struct model *m);     /* gives up the other branches of its kernels */
 /* Appends what the file of the network leaves out of the kernels that were opened; or nothing. */
 void model_network_left_out(const struct model *m, struct str *out);
 void model_kernel_leave(struct model *m);  /* shows the network; asks first if a tuner is running */
 void model_network_show(struct model *m);        /* shows the network in place of its kernel */
 void model_network_update(struct model *m);  /* builds the network again, and stops its search */
-/* model_network_takes: whether a line is a step of the network itself or undoes one. The other
- * function runs such a line. */
+/* model_network_steps.c: whether a line is a step of the network itself or undoes one; runs such a
+ * line; frees the undone steps. */
 bool model_network_takes(const char *line);
 bool model_network_step(struct model *m, const char *line);
+void model_network_forget_undone(struct app_network *n);
 bool model_network_measure(struct model *m);
 /* The command `tune_all`: tunes all kernels for arg seconds ("": 60). */
 bool model_network_tune(struct model *m, const char *arg);
 /* Notes new text of the search, and pauses the search while something else is measured. */
 void model_network_look(struct model *m);
 bool model_network_searches(const struct model *m);  /* whether the search runs, not paused */
-bool model_network_cancel(struct model *m);  /* false: neither measured nor tuned */
+bool model_network_cancel(struct model *m);  /* false: nothing was being built, measured or tuned */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
 /* Takes over what a search of all kernels found (model_network_tuned.c). */
@@ -489,16 +502,18 @@ void model_networked(struct model *m, struct app_job *j);  /* takes over the res
 /* model_compare.c: the marked state. */
 
 bool model_mark(struct model *m, const char *arg);       /* the commands mark, compare, ... */
-/* Appends the place of a state: "tiled, step 3 of 7".  It is a step of the branch that was marked
- * (if `marked`), else of the current one, if it is there. */
+/* Appends the place of a state: "tiled, step 3 of 7".  If several branches have it, the marked
+ * branch comes first (if `marked`), or else the current branch. */
 void model_state_name(const struct model *m, int state, bool marked, struct str *out);
 bool model_compare(struct model *m, const char *arg);
 bool model_bisect(struct model *m, const char *arg);
 bool model_ablate(struct model *m);
-bool model_pair_fits(const struct model *m);  /* whether marking.pair has the mark and this state */
+/* whether marking.pair compares the mark with this state */
+bool model_pair_fits(const struct model *m);
 bool model_compare_cancel(struct model *m);      /* returns false when nothing is being compared */
 bool model_compare_shown(const struct model *m);         /* whether the comparison has the focus */
-/* Returns what q does where nothing else takes it: "close", "back" to the network, or "quit". */
+/* Returns what q does where nothing else takes it: "unzoom", "close", "back" to the network, or
+ * "quit". */
 const char *model_back_label(const struct model *m);
 void model_compare_forget(struct model *m);
 void model_compare_outdate(struct model *m);     /* drops the measurements, keeps the mark */
@@ -521,9 +536,10 @@ bool model_has_accesses(const struct tree_lines *lines, int i);  /* whether line
 
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
 bool model_lens_fits(const struct model *m);  /* whether lensing is for the current state */
-bool model_lens_is_due(const struct model *m);   /* whether a lens or predictions are to make */
-bool model_lens_stopped(const struct model *m);  /* whether the user cancelled them here */
-bool model_lens_cancel(struct model *m);         /* cancels its jobs; false: there are none */
+bool model_lens_is_due(const struct model *m);   /* whether a lens or predictions must be made */
+/* whether the user cancelled the lens of this state */
+bool model_lens_stopped(const struct model *m);
+bool model_lens_cancel(struct model *m);  /* cancels the jobs of the lens; false: there are none */
 void model_cures_job(const struct model *m, struct app_job *j);
 void model_cured(struct model *m, struct app_job *j);    /* takes over the predictions */
 bool model_lens_on_cure(const struct model *m);  /* whether Enter would apply a cure */
@@ -539,16 +555,17 @@ void model_forecast(struct model *m, const struct app_job *j, int state);  /* ta
 void model_forecast_forget(struct model *m);
 /* Whether forecasts have times: with a machine model, for a program on one thread of a CPU. */
 bool model_forecast_has_time(const struct model *m);
-/* Whether line x comes before line y when lines are sorted by what follows the current state (NULL:
- * none). Compares predicted times, which rank schedules far better than misses do. Without times,
- * or with equal ones, compares misses; a line with a prediction comes before one without. */
+/* Whether `line` comes before `other` (NULL: no line) in a list that is sorted by what follows the
+ * current state.  Compares predicted times, which rank schedules far better than misses do. Without
+ * times, or with equal ones, compares misses; a line with a prediction comes before one without. */
 bool model_forecast_before(const struct model *m, const char *line, const char *other);
-/* Appends "≥ 198 µs, misses -94 %": the least time and the predicted change of the misses. Appends
- * "misses …" while they are being predicted, "not predicted" when that takes too long. */
+/* Appends "time -91 %, misses -94 %": the predicted changes, of the time only if it is known.
+ * Appends "misses …" while they are being predicted, "not predicted" when that takes too long. */
 void model_forecast_brief(const struct model *m, const char *line, struct str *out);
-/* Appends "predicted 1.05M L1 misses, -94 %; at least 0.26 ms (now at least 2.1 ms)" for a line;
- * for "", for the step under the cursor. While the prediction is being made it is "predicted …".
- * The times are those of loads, stores and FLOPs on one thread; they need the machine model. */
+/* Appends "predicted 1.05M L1 misses, -94 %; time -91 %" for a line; for "", "predicted 1.05M L1
+ * misses; about 0.26 ms" of the step under the cursor.  Appends "predicted …" while the prediction
+ * is being made.  Times are those of loads, stores and FLOPs on one thread; they need the machine
+ * model. */
 void model_forecast_print(const struct model *m, const char *line, struct str *out);
 
 /* model_tune.c: the tuner. */

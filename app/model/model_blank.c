@@ -45,8 +45,8 @@ const struct program *model_try_on(struct arena *a, const struct program *p)
     return copy;
 }
 
-/* Returns an operand of s with which the step BEGIN OPERAND is legal at that loop: preferably the
- * data, else the first one. If none is legal, returns the data, whose error message is the
+/* Returns an operand of s with which the step `begin OPERAND at=loop` is legal: preferably the
+ * data, else the first one.  If none is legal, returns the data, whose error message is the
  * clearest; "" when s has no operands. */
 static const char *operand_for(const struct program *p, const struct stage *s, const char *begin,
                                const char *loop)
@@ -255,7 +255,7 @@ static const char *name_of_blank(char what)
         ['T'] = "STAGE", ['D'] = "LOOP", ['X'] = "LOOP", ['P'] = "LOOP", ['A'] = "LOOPS",
         ['C'] = "STAGE", ['R'] = "TENSOR", ['L'] = "TENSOR", ['Y'] = "TENSOR",
         ['O'] = "DIMS", ['Q'] = "NOTATION", ['S'] = "STEP", ['E'] = "STEP", ['F'] = "STEP",
-        ['I'] = "LINE", ['K'] = "TRIAL", ['B'] = "BRANCH", ['N'] = "[COUNT]", ['V'] = "LINE",
+        ['I'] = "LINE", ['K'] = "TRIAL", ['B'] = "BRANCH", ['N'] = "[COUNT]",
     };
     return names[(unsigned char)what];
 }

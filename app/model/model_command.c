@@ -34,8 +34,8 @@ static void copy_doc(struct model *m)
 
 /* --- Views and focus -------------------------------------------------------------------------- */
 
-/* Has the layouts open at the tensor of the row or access under the cursor.  From another view than
- * the nest, only if they did not open there the last time. */
+/* Makes the layout view open at the tensor of the row or access under the cursor; except if the
+ * cursor is not in the nest, and the view opened there the last time. */
 static void open_at_access(struct model *m)
 {
     struct cursor_subject s = model_subject(m);
@@ -99,8 +99,8 @@ static void refuse_view(struct model *m)
     str_free(&names);
 }
 
-/* Shows a view beside the steps, where the focus stays.  Returns false if the focus is elsewhere,
- * or if the screen shows only the pane with the focus. */
+/* Shows a view and leaves the focus in the steps.  Returns false if the focus is elsewhere, or if
+ * the screen shows only the pane with the focus. */
 static bool show_beside(struct model *m, enum view v)
 {
     const struct rect *pane = m->frame.pane;
@@ -116,7 +116,7 @@ static bool show_beside(struct model *m, enum view v)
 static bool change_view(struct model *m, const char *name)
 {
     int now = (int)m->view[m->last_view];
-    int n = VIEW_COMPARE;  /* those from here on have tabs only while they are shown */
+    int n = VIEW_COMPARE;  /* the views from here on have tabs only while they are shown */
     int v = streq(name, "next") ? (now + 1) % n
           : streq(name, "prev") ? (now + n - 1) % n : find_view(name);
     if (v == VIEW_COMPARE)
@@ -211,8 +211,10 @@ static bool set_title(struct model *m, const char *arg)
 {
     size_t bad;
     struct session *s = model_document(m);
-    if (strlen(arg) >= sizeof s->title || !utf8_valid(arg, strlen(arg), &bad))
+    if (strlen(arg) >= sizeof s->title)
         return model_say_error(m, "that title is too long", "255 characters at most");
+    if (!utf8_valid(arg, strlen(arg), &bad))
+        return model_say_error(m, "that title is no text in UTF-8", "");
     strcpy(s->title, arg);
     s->dirty = true;
     model_keep_safe(m);
@@ -222,7 +224,7 @@ static bool set_title(struct model *m, const char *arg)
 static bool show_branches(struct model *m)
 {
     m->overlay = OVERLAY_BRANCHES;
-    str_clear(&m->search);  /* the key n is a new branch again until something is searched */
+    str_clear(&m->search);  /* the key n makes a branch again until the user searches */
     doc_clear(&m->pane[DOC_BRANCHES].doc);
     m->pane[DOC_BRANCHES].stamp = 0;
     return true;
@@ -375,8 +377,8 @@ static void say_note(struct model *m, const char *said)
     str_free(&note);
 }
 
-/* Refuses `export` for a network: the command line does that, and shows its progress.  Copies the
- * command for it, and says how to export a kernel. */
+/* Refuses `export` for a network: only the command line exports one, and shows the progress. Copies
+ * that command if the network is saved, and says how to export a single kernel. */
 static bool refuse_export(struct model *m)
 {
     const struct session *s = m->network->session;
@@ -426,8 +428,8 @@ static bool refuse_binding(struct model *m)
     return false;
 }
 
-/* Returns the command of a line `set COMMAND`: `theme dark` for `set theme dark` or `set
- * theme=dark`.  NULL: no command is behind a `set`, which is a step. */
+/* Returns the command in a line `set COMMAND`, for the caller to free: `theme dark` for `set theme
+ * dark` or `set theme=dark`.  NULL: the line is something else, perhaps the step `set`. */
 static char *without_set(const char *line)
 {
     const char *word = line + strlen("set");
@@ -446,7 +448,7 @@ static char *without_set(const char *line)
 static bool refuse_set(struct model *m, const char *command)
 {
     struct str text = {0};
-    str_printf(&text, "%.*s is a command, and no setting of the operator",
+    str_printf(&text, "%.*s is a command, not a setting of the operator: type it without `set`",
                (int)strcspn(command, " "), command);
     model_say_error(m, str_text(&text), command);
     str_free(&text);
@@ -462,7 +464,7 @@ static bool refuse_unknown(struct model *m, const char *line)
     return false;
 }
 
-/* Runs a line to which the group of its step was added, and shows it so. */
+/* Runs and shows `whole`: the typed line with the group that its step lacked. */
 static bool run_in_group(struct model *m, const char *whole, const char *line)
 {
     int at = model_step_at(line), more = (int)(strlen(whole) - strlen(line));
@@ -502,7 +504,7 @@ static bool run_line(struct model *m, const char *line)
         model_undone(m);
     if (effect == EFFECT_STATE)
         say_note(m, back ? history_said(m->session->history) : str_text(&same));
-    m->message.stays = m->message.stays || same.len > 0;   /* also when it has been measured */
+    m->message.stays = m->message.stays || same.len > 0;   /* it also stays after the measurement */
     str_free(&same);
     if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
         m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);

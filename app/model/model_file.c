@@ -88,7 +88,7 @@ static void say_saved(struct model *m, const struct session *s)
     str_free(&left);
 }
 
-/* Saves to this file; "": to the session's own. */
+/* Saves to path.  "": saves to the session's own file, or in a kernel, to the network's. */
 static bool save_to(struct model *m, const char *path)
 {
     bool whole = m->network && m->session && !path[0];
@@ -151,7 +151,7 @@ bool model_write(struct model *m, const char *path, uint64_t seen, const struct 
     return model_error(m, &e);
 }
 
-/* Checks the file name that a text will be written to. */
+/* Checks a file name that the user typed; usage: an example of the command. */
 bool model_file_named(struct model *m, const char *path, const char *usage)
 {
     if (path[0])
@@ -360,12 +360,12 @@ void model_discard_entry(struct model *m)
     if (!streq(str_text(&m->overwrite), e->autosave.path)) {
         str_clear(&m->overwrite);
         str_add(&m->overwrite, e->autosave.path);
-        model_info(m, "d again forgets this unsaved session for good");
+        model_info(m, "press d again to delete this unsaved session");
         return;
     }
     str_clear(&m->overwrite);
     unlink(e->autosave.path);
     start_read(&m->start);
     m->data_stamp++;
-    model_info(m, "forgotten");
+    model_info(m, "the unsaved session is deleted");
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "app/model/appcmd.h"
 #include "kernels/base/file.h"
 
 #define SOURCE_MOST_BYTES 1000000
@@ -86,7 +87,7 @@ static void enter_search(struct model *m)
 /* --- The prompt ------------------------------------------------------------------------------- */
 
 /* Returns the line on the prompt without trailing blanks, and without the colon of a line that was
- * copied with it; "save as" becomes the command w. */
+ * copied with it; the file name of "save as" becomes the command w FILE. */
 static char *entered_line(const struct model *m)
 {
     struct str s = {0};
@@ -98,13 +99,13 @@ static char *entered_line(const struct model *m)
     bool whole = model_step_at(rest) > 0
               || (str_begins(kept, "layout") && str_begins(rest, "layout"))
               || (str_begins(kept, "loop") && str_begins(rest, "loop"));
-    if (whole)                            /* `edit 2 STEP` behind the key's own "edit 2 " */
+    if (whole)                            /* `edit 2 STEP`, typed behind the "edit 2 " of the key */
         typed = rest;
     str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);
     char *line = xstrdup(str_text(&s));
     size_t n = strlen(line);
     if (whole && (str_ends(line, "\"\"") || str_ends(line, " \"")))
-        n--;                              /* the other quote of the key's own line */
+        n--;                              /* the closing quote of the key's line */
     while (n > 0 && line[n - 1] == ' ')
         n--;
     line[n] = 0;
@@ -131,8 +132,30 @@ static void set_pasted(struct model *m, const char *text, size_t n, const char *
     m->pasted_line = 0;
 }
 
+/* Handles a command that was typed without its colon, such as `set isa avx2`: the key s opened
+ * "save as", which has the rest as a file name.  Offers the whole command instead of saving to that
+ * file. Returns false if the name is not such a rest. */
+static bool offer_command(struct model *m)
+{
+    struct str line = {0};
+    str_printf(&line, "s%s", str_text(&m->prompt.line));
+    const char *text = str_text(&line);
+    bool is = m->prompt.mark == PROMPT_SAVE && strchr(text, ' ') && !str_ends(text, ".yaml")
+           && (appcmd_known(text) || str_begins(text, "split"));
+    if (is) {
+        model_give_up(m);
+        prompt_open(&m->prompt, ':', text);
+        model_say_error(m, "nothing was saved: that is a command, which begins with :",
+                        "Enter runs it; for a file of that name add .yaml");
+    }
+    str_free(&line);
+    return is;
+}
+
 static void enter_command(struct model *m)
 {
+    if (offer_command(m))
+        return;
     char *line = entered_line(m);
     size_t n = strlen(line);
     bool nameless = m->prompt.mark == PROMPT_SAVE && n < 2;
@@ -164,7 +187,7 @@ bool model_source(struct model *m, const char *path)
         return model_say_error(m, "a file of lines cannot run another one", "");
     bool ok = file_read_regular(path, SOURCE_MOST_BYTES, &text, &e);
     if (ok && memchr(str_text(&text), 0, text.len))
-        ok = err_set(&e, ERR_SYNTAX, "%.200s holds NUL bytes: not a file of lines", path);
+        ok = err_set(&e, ERR_SYNTAX, "%.200s contains NUL bytes, so it is not a text file", path);
     if (ok)
         set_pasted(m, str_text(&text), text.len, path);
     else
@@ -333,8 +356,8 @@ static void leave_kernel(struct model *m)
         model_ask_save(m, then, next);
 }
 
-/* Handles the answer to the question about the tuner. The results of the search may then need
- * saving too. */
+/* Handles the answer to the question about the tuner.  If it is yes and something is unsaved, the
+ * next question is whether to save. */
 static void key_ask_stop(struct model *m, bool yes)
 {
     m->ask_stop = false;
@@ -406,8 +429,8 @@ static const char *way_to(const struct model *m, enum key_context c)
     return way;
 }
 
-/* Says what a key does elsewhere that does nothing here: in the first such place, and in the list
- * of steps, which is always near. */
+/* Says of a key that does nothing here what it does in other parts of the screen: in the first such
+ * part, and in the list of steps, which is always near. */
 static void say_unbound(struct model *m, int key)
 {
     struct str says = {0};

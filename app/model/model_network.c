@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/ui/text.h"
 #include "sessions/file/kernels_text.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_kernel.h"
@@ -41,13 +42,6 @@ static void forget_made(struct app_network *n)
     n->made = n->timed = NULL;
 }
 
-static void forget_undone(struct app_network *n)
-{
-    for (int i = 0; i < n->undone.len; i++)
-        free(n->undone.data[i]);
-    vec_clear(&n->undone);
-}
-
 static bool has_branches(const struct session *s)
 {
     return history_n_branches(s->history) > 1 && !s->path[0];
@@ -70,13 +64,13 @@ void model_network_close(struct model *m)
     forget_made(n);
     for (int i = 0; i < n->kernels.len; i++) {
         struct session *s = n->kernels.data[i].session;
-        if (!s->dirty && !s->numbers && !has_branches(s))    /* else offered at the next start */
+        if (!s->dirty && !s->numbers && !has_branches(s))    /* else the next start offers it */
             session_autosave_drop(s);
         session_free(s);
         free(n->kernels.data[i].was);
     }
     vec_free(&n->kernels);
-    forget_undone(n);
+    model_network_forget_undone(n);
     vec_free(&n->undone);
     session_free(n->session);
     str_free(&n->why);
@@ -110,7 +104,8 @@ bool model_network(struct model *m, const char *arg)
     else if (m->network)
         model_kernel_leave(m);
     else if (!model_network_open(m, m->session))
-        return model_say_error(m, "this is no graph of several kernels without steps",
+        return model_say_error(m, "this session cannot open as a network: it has steps, only one "
+                               "kernel, or another type than float32",
                                "open a model, or a graph of several operators, and take no step");
     return true;
 }
@@ -125,7 +120,7 @@ int model_kernel(const struct model *m)
     return made && l && l->id >= 0 && l->id < made->net->n_tasks ? l->id : -1;
 }
 
-/* Prints a kernel in the form of struct network_order. */
+/* Prints the text and the steps of a kernel in the form of network_order.chosen. */
 static void put_kernel(struct str *out, const char *spec, int n_spec, const struct program *p)
 {
     str_printf(out, "%.*s\n", n_spec, spec);
@@ -240,7 +235,7 @@ static void build_again(struct model *m)
     m->data_stamp++;
 }
 
-/* Whether the network was built with the steps of p for its kernel of this text. */
+/* Whether the network that is built has the steps of p for the kernel `spec`. */
 static bool as_built(const struct app_network *n, const char *spec, const struct program *p)
 {
     bool latest = n->made && !n->build_wanted && !n->outdated;
@@ -281,13 +276,14 @@ static void take_steps(struct model *m, const struct app_kernel *k)
     arena_free(a);
 }
 
-/* Drops the autosave of a kernel whose steps the network's session has now.  Other branches are in
- * no other file, so they stay recoverable. */
+/* Drops the autosave of a kernel, because the network's session now has its steps.  A kernel with
+ * other branches, which no other file has, gets a new autosave instead, so that they stay
+ * recoverable. */
 static void settle_autosave(const struct app_kernel *k)
 {
     struct err ignored;
     if (has_branches(k->session) && !k->conversion)
-        session_autosave(k->session, &ignored);      /* else the earlier one stays */
+        session_autosave(k->session, &ignored);      /* if this fails, the old one stays */
     else
         session_autosave_drop(k->session);
 }
@@ -345,75 +341,6 @@ void model_network_show(struct model *m)
     if (refused)
         model_info(m, "the steps of a conversion stay in its session: the network makes "
                    "conversions from the layouts of the kernels beside them");
-}
-
-/* --- Steps of the network itself -------------------------------------------------------------- */
-
-/* Returns the arguments of a line whose first word is `word`, or NULL. */
-static const char *after_word(const char *line, const char *word)
-{
-    size_t n = strlen(word);
-    bool is = str_starts(line, word) && (line[n] == ' ' || !line[n]);
-    return is ? line + n + strspn(line + n, " ") : NULL;
-}
-
-bool model_network_takes(const char *line)
-{
-    return after_word(line, "module") || after_word(line, "undo") || after_word(line, "redo");
-}
-
-static bool network_changed(struct model *m)
-{
-    model_network_update(m);
-    model_keep_safe(m);
-    return true;
-}
-
-static bool undo_steps(struct model *m, long long n)
-{
-    struct app_network *net = m->network;
-    char *last = NULL;
-    int undone = net->undone.len;
-    while (n-- > 0 && (last = session_network_undo(net->session)) != NULL)
-        vec_push(&net->undone, last);
-    return net->undone.len > undone ? network_changed(m)
-                                    : model_say_error(m, "the network has no step to undo", "");
-}
-
-static bool redo_steps(struct model *m, long long n)
-{
-    struct app_network *net = m->network;
-    struct err e;
-    if (net->undone.len == 0)
-        return model_say_error(m, "no step of the network was undone", "");
-    for (; n > 0 && net->undone.len > 0; n--) {
-        char *line = net->undone.data[net->undone.len - 1];
-        if (!session_network_step(net->session, line, &e)) {
-            network_changed(m);           /* the steps before it are redone as well */
-            return model_error(m, &e);
-        }
-        net->undone.len--;
-        free(line);
-    }
-    return network_changed(m);
-}
-
-bool model_network_step(struct model *m, const char *line)
-{
-    const char *undo = after_word(line, "undo"), *redo = after_word(line, "redo");
-    const char *count = undo ? undo : redo;
-    long long n = 1;
-    struct err e;
-    if (count && *count && !str_to_int64(count, 1, 10000, &n))
-        return model_say_error(m, "the number of steps is 1 to 10000", "undo 3");
-    if (undo)
-        return undo_steps(m, n);
-    if (redo)
-        return redo_steps(m, n);
-    if (!session_network_step(m->network->session, line, &e))
-        return model_error(m, &e);
-    forget_undone(m->network);
-    return network_changed(m);
 }
 
 /* --- Building and measuring ------------------------------------------------------------------- */
@@ -502,7 +429,7 @@ bool model_network_cancel(struct model *m)
     return true;
 }
 
-/* Whether a search should run: it begins when no other measurement runs. */
+/* Whether a search should run.  It begins only when no other measurement is wanted. */
 static bool desired_search(const struct model *m, struct desired_job *out)
 {
     const struct app_network *n = m->network;
@@ -542,18 +469,39 @@ static double work(const struct network *net)
     return flops;
 }
 
-/* Says when kernels with chosen steps leave the network or come back: `module cut` ends them. */
+/* Says when kernels with chosen steps leave the network or come back: `module cut` can divide such
+ * a kernel. */
 static void say_idle(struct model *m, const struct network *old, const struct network *now)
 {
     const char *kernels = str_text(&m->network->session->kernels);
     int was = session_network_idle(old, kernels), is = session_network_idle(now, kernels);
     int n = is > was ? is - was : was - is;
     if (is > was)
-        model_info(m, "the chosen steps of %d kernel%s are out of use, since the network has no "
-                   "such kernel%s now; its session keeps them", n, n == 1 ? "" : "s",
-                   n == 1 ? "" : "s");
+        model_info(m, "%d kernel%s with chosen steps %s no longer in the network; the session "
+                   "keeps these steps", n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
     if (is < was)
         model_info(m, "the chosen steps of %d kernel%s are in use again", n, n == 1 ? "" : "s");
+}
+
+/* Says by how much the time of the network changed, if it was measured before in the same way. */
+static void say_change(struct model *m, const struct network_made *old,
+                       const struct network_made *now)
+{
+    const struct network_measurement *x = old ? old->measured : NULL, *y = now->measured;
+    bool both = x && y && x->verified && y->verified && x->latency.runs > 0 && y->latency.runs > 0;
+    if (!both || x->threads != y->threads || !streq(x->isa, y->isa))
+        return;
+    struct str text = {0};
+    str_add(&text, "the network takes ");
+    text_ms(&text, y->latency.min_ms);
+    str_add(&text, "; before ");
+    text_ms(&text, x->latency.min_ms);
+    str_add(&text, " (");
+    text_change(&text, y->latency.min_ms / x->latency.min_ms - 1);
+    str_add_char(&text, ')');
+    model_info(m, "%s", str_text(&text));
+    m->message.stays = true;
+    str_free(&text);
 }
 
 /* Takes over a newly built network. Measures it at once if that takes only seconds. */
@@ -567,6 +515,7 @@ static void take_made(struct model *m, struct app_job *j)
     n->made = j->network;
     n->outdated = false;
     if (j->kind == JOB_NETWORK_RUN) {
+        say_change(m, n->timed, n->made);
         network_made_free(n->timed);
         n->timed = n->made;
         n->measure_wanted = false;

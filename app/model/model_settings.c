@@ -8,7 +8,7 @@
 #include "profile/build/build.h"
 #include "profile/measure/program_text.h"
 
-/* Notes which compiler the settings choose, once they choose it or an instruction set. */
+/* Stores the version of the compiler in use; "": it cannot be used. */
 static void note_compiler(struct model *m)
 {
     struct compiler found;
@@ -69,7 +69,7 @@ static bool is_default(const char *arg)
     return streq(arg, "default") || streq(arg, "auto") || streq(arg, "native");
 }
 
-/* Says the value of a setting, which is what its name without a word asks for. */
+/* Says the value of a setting: its command without an argument asks for that. */
 static bool say_value(struct model *m, const char *name, const char *value, bool by_default)
 {
     model_info(m, "%s %s%s%s%s", name, value, by_default ? ", the default" : "; `",
@@ -95,7 +95,7 @@ void model_settings(const struct model *m, struct str *out)
         str_printf(out, "%ssim_budget %g", out->len > from ? ", " : "", s->sim_budget);
 }
 
-/* Shows of every state the time that was measured with the settings as they are now, if there was
+/* Shows for every state the measurement that was made with the present settings, if there is
  * one. */
 static void recall_measured(struct model *m)
 {
@@ -166,11 +166,15 @@ bool model_set_cache(struct model *m, const char *arg)
         m->error_col = e.at.col > 0 ? e.at.col + (int)strlen("cache ") : 0;
         return model_error(m, &e);
     }
-    struct str now = {0};
-    m->set.cache = cache;
+    m->set.cache = (struct cache_config){0};
+    struct cache_config own = cache_in_use(m);
+    bool by_default = is_default(arg) || cache_config_same(&cache, &own);
+    if (!by_default)
+        m->set.cache = cache;
     m->stands_for.cache = cache_in_use(m);
+    struct str now = {0};
     cache_config_print(&now, &m->stands_for.cache);
-    changed(m, "cache", str_text(&now), is_default(arg));
+    changed(m, "cache", str_text(&now), by_default);
     str_free(&now);
     return true;
 }
@@ -227,7 +231,8 @@ static const struct target *target_of(const struct model *m, const struct state 
     return r ? target_find(r->isa, &ignored) : program_text_target(s->program, m->set.target);
 }
 
-/* Returns the tile of cache_write that keeps no partial sums, and adds why and a better place. */
+/* Returns the tile of a cache_write that keeps no partial sums.  Appends why, and where it would
+ * keep some.  NULL: no such tile. */
 static const char *idle_tile(const struct func *f, const struct program *p, struct str *out)
 {
     const struct stage *s = NULL;
@@ -246,9 +251,9 @@ static const char *idle_tile(const struct func *f, const struct program *p, stru
     int outer = stage_above_sums(s);
     str_printf(out, "keeps no partial sums: no reduction is inside of %s; ", s->cache_at);
     if (outer >= 0)
-        str_printf(out, "at=%s does", s->axis[outer].name);
+        str_printf(out, "at=%s keeps them", s->axis[outer].name);
     else
-        str_add(out, "reorder one");
+        str_add(out, "reorder one into it");
     return name;
 }
 

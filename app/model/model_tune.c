@@ -69,8 +69,9 @@ void model_tune_forget(struct model *m)
     *t = (struct tuner){0};
 }
 
-/* Returns the accuracy that experts may use. It is 0 if the program has no algorithm: experts with
- * an algorithm compete only with a schedule that has one. */
+/* Returns the largest relative error of the algorithms that experts may choose; 0: none may.  It is
+ * 0 unless the program itself has an algorithm, so that an inexact expert does not compete with an
+ * exact schedule. */
 static double accuracy_of(const struct model *m, const struct program *p)
 {
     const struct session *s = m->session;
@@ -275,13 +276,14 @@ static void add_promise(struct model *m, struct str *out)
         str_printf(out, "t continues the search that was stopped here, after %d of %d",
                    m->tuner.old.trials, m->tuner.old.budget);
     else if (back)
-        str_printf(out, "t starts a new search, for the session has changed; after `:switch %s` "
-                   "it goes on with the old one", back);
+        str_printf(out, "t starts a new search, because the session has changed; after `:switch "
+                   "%s`, t continues the old search", back);
     else
-        str_add(out, "t starts a new search, for the session has changed");
+        str_add(out, "t starts a new search, because the session has changed");
 }
 
-/* Whether the user is where the search left them, so that the way back leads from here. */
+/* Whether the current state and branch are those of the end of the search.  Only then does the
+ * command in tuner.back undo the result. */
 static bool is_where_it_ended(const struct model *m)
 {
     const struct history *h = m->session->history;
@@ -290,7 +292,7 @@ static bool is_where_it_ended(const struct model *m)
         && streq(branch, m->tuner.after_branch);
 }
 
-/* The use of t and the way back depend on the current state, so they are added anew each time. */
+/* What t does and the way back depend on the current state, so they are not stored in the notes. */
 void model_tune_note(struct model *m, struct str *out)
 {
     const struct tuner *t = &m->tuner;
@@ -381,12 +383,12 @@ static bool stop_it(struct model *m)
     }
     t->ending = true;
     atomic_store(&tune_snapshot_stop(t->snapshot)->raised, 1);
-    model_info(m, "the search ends, and its best are timed in turns with the start; x again stops "
-               "without that");
+    model_info(m, "the search ends; its best candidates are still timed in turns with the start. "
+               "x again skips these timings");
     return true;
 }
 
-/* The key t after a search: its view, before another search replaces it. */
+/* The key t after a search: shows the view of that search, before a new search replaces it. */
 static bool show_ended(struct model *m)
 {
     model_show_view(m, VIEW_TUNE);
@@ -432,7 +434,7 @@ int model_tune_selected(const struct model *m)
     return l ? l->id : -1;
 }
 
-/* Builds the tidy program of a trial in arena a. */
+/* Builds the program of a trial in arena a, with its steps in tidy form (tidy.h). */
 static bool trial_program(struct model *m, struct arena *a, int trial, const struct program **out,
                           double *ms, struct err *e)
 {
@@ -486,7 +488,7 @@ static bool open_trial(struct model *m, const char *arg)
                    history_branch(h, history_branch_index(h))->name,
                    history_n_branches(h) > branches ? "" : ", which had its steps", p->n_steps,
                    p->n_steps == 1 ? "" : "s", str_text(&time));
-        m->message.stays = true;          /* the time in the search, beside the one measured now */
+        m->message.stays = true;  /* to compare the time in the search with the one measured now */
         str_free(&time);
     } else {
         model_error(m, &e);

@@ -113,8 +113,9 @@ static bool search_runs(const struct model *m)
     return (m->tuner.out && !model_tune_waits(m)) || model_network_searches(m);
 }
 
-/* A comparison that was asked for comes first, and the roofs that a view waits for come before
- * steps that are measured later by themselves. */
+/* Finds the next measurement.  The order is: a comparison that the user asked for; the current
+ * state; with measure_all, the other states of the branch; the roofs that a view waits for; the
+ * states that the user left unmeasured. */
 static bool desired_measurement(const struct model *m, struct desired_job *out)
 {
     int state = m->measure_all ? first_unmeasured(m->session->history) : late_state(m);
@@ -286,7 +287,8 @@ static void note_idle_setting(const struct program *p, const char *step, struct 
         }
 }
 
-/* Says that a tensor whose own layout is gone takes that of its producer. */
+/* Says that a tensor whose own layout was reset takes that of its producer.  Returns whether it
+ * does. */
 static bool note_follower(const struct program *p, const char *step, struct str *out)
 {
     int t = str_starts(step, "layout reset ") ? program_layout_tensor(p->graph, step) : -1;
@@ -313,7 +315,8 @@ void model_note_no_change(const struct program *p, const struct program *before,
     if (note_follower(p, step, out))
         return;
     if (layout || order)
-        str_printf(out, "%sit was so before: the step changes nothing", out->len ? "; " : "");
+        str_printf(out, "%sthe step changes nothing: the %s as before", out->len ? "; " : "",
+                   layout ? "layouts are" : "order of the loops is");
     else if (str_starts(step, "set ") && same_code(p, before))
         note_idle_setting(p, step, out);
 }
@@ -368,8 +371,8 @@ static const char *fix_of(const struct model *m, const struct measurement *r)
     return history_current(m->session->history)->step[0] ? "u undoes the step" : "";
 }
 
-/* Shows the simulated cost of a right kernel for a GPU that is not there, and why there is no
- * time. */
+/* Says of a correct kernel that was not timed why there is no time, and what it costs on the
+ * simulated GPU, if it is for one. */
 static void say_untimed(struct model *m, const struct measurement *r)
 {
     struct str s = {0};
@@ -385,7 +388,8 @@ static void say_untimed(struct model *m, const struct measurement *r)
     str_free(&s);
 }
 
-/* Shows the result of measuring the current state in one line.  stays: an older time was faster. */
+/* Shows the result of measuring the current state in one line.  stays: an older, faster time is
+ * kept. */
 static void say_measured(struct model *m, const struct measurement *r, bool stays)
 {
     bool right = r->outcome == OUTCOME_OK;
@@ -460,7 +464,7 @@ static void measured(struct model *m, const struct app_job *j)
         say_measured(m, &j->m, stays);
     else if (here && m->message.kind == MESSAGE_INFO
              && str_starts(str_text(&m->message.text), "measured: best"))
-        say_measured(m, here, false);    /* the step to which it is compared may be the late one */
+        say_measured(m, here, false);    /* its change may be relative to the state measured now */
     if (other > 0)
         model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
                    other == 1 ? "" : "s");

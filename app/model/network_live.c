@@ -79,7 +79,7 @@ bool network_live_waits(struct network_live *l)
 
 struct live_task {
     struct network_live *live; const struct progress *pr; const struct cancel *cancel;
-    char what[64]; double fraction;       /* phase of the last round, and how much of it is done */
+    char what[64]; double fraction;  /* text of the last round; share of the time that is over */
 };
 
 static void report(const struct live_task *t, const char *what)
@@ -179,7 +179,8 @@ bool network_live_tune(struct network_live *l, struct session *s,
     if (ok)
         take_result(&t, out);
     if (ok && t.unchecked_s > 0)
-        str_printf(said, "; m checks all of it, in about %.0f s", ceil(t.unchecked_s));
+        str_printf(said, "; m checks the whole network, which takes about %.0f s",
+                   ceil(t.unchecked_s));
     arena_free(a);
     return ok;
 }

@@ -15,7 +15,6 @@
 #define MOST_BYTES 100000
 #define MOST_KEYS 200
 #define MOST_LINE 500                    /* most bytes of a command */
-#define PLACEHOLDERS "TDXPACRWLOQKSIBN"  /* letters behind a % in keys.def */
 
 const struct setting_info setting_info[SETTING_COUNT] = {
 #define SETTING(id, name, fallback, help) {name, fallback, help},
@@ -32,15 +31,17 @@ const struct column_info column_info[COLUMN_COUNT] = {
 static bool add_column(struct columns *c, const char *name, struct err *e)
 {
     const char *names[COLUMN_COUNT];
-    int id = -1;
+    char all[200] = "";                   /* "best median ... ok, or auto" */
+    int id = -1, n = 0;
     for (int i = 0; i < COLUMN_COUNT; i++) {
         names[i] = column_info[i].name;
+        n += snprintf(all + n, sizeof all - (size_t)n, "%s ", names[i]);
         id = streq(name, names[i]) ? i : id;
     }
+    snprintf(all + n - 1, sizeof all - (size_t)n + 1, ", or auto");
     if (id < 0) {
         err_set(e, ERR_NAME, "there is no column \"%.40s\"", name);
-        return err_near(e, name, names, COLUMN_COUNT, "did you mean %s?",
-                        "best median gflops threads change vendor misses ok, or auto");
+        return err_near(e, name, names, COLUMN_COUNT, "did you mean %s?", all);
     }
     for (int i = 0; i < c->n; i++)
         if ((int)c->at[i] == id)
@@ -148,7 +149,7 @@ static bool read_value(struct yaml_load *l, enum setting id, const struct ynode 
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
-/* Finds the default action of a key in that part of the screen, for "as KEY". */
+/* Finds what a key does by default in a part of the screen, for "as KEY". */
 static const struct key_binding *shipped(const char *key, enum key_context context, struct err *e)
 {
     const enum key_context chain[] = { context, KEYS_VIEW, KEYS_MOVE, KEYS_WORK, KEYS_ANY };
@@ -160,13 +161,13 @@ static const struct key_binding *shipped(const char *key, enum key_context conte
     return b;
 }
 
-/* Checks a command for a key: its first word must exist, and keys.def must have its
- * placeholders. */
+/* Checks a command for a key: its first word must be a step or command, and its placeholders must
+ * exist. */
 static bool check_line(const char *line, struct err *e)
 {
     struct str near = {0};
     for (const char *p = strchr(line, '%'); p; p = strchr(p + 1, '%'))
-        if (!p[1] || !strchr(PLACEHOLDERS, p[1])) {
+        if (!p[1] || !strchr(KEY_BLANKS, p[1])) {
             err_set(e, ERR_SYNTAX, "%%%.1s stands for nothing", p + 1);
             return err_fix(e, "%%T is the stage and %%D the loop under the cursor; "
                            "`tilescope help settings` has all");

@@ -28,6 +28,10 @@ struct column_info { const char *name; int width; const char *help; };
 extern const struct column_info column_info[COLUMN_COUNT];       /* the rows of column.def */
 struct columns { int n; enum column at[COLUMN_COUNT]; };
 
+/* Letters that the command of a key may have behind a %; model_blank.c fills them in from the
+ * cursor, and keys.def says what each stands for. */
+#define KEY_BLANKS "TDXPACRLYOQKSEFIBN"
+
 /* value: as written; NULL: the default holds.  line: its line in the file, from 1. */
 struct setting_given { const char *value; int line; };
 struct app_settings {

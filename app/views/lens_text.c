@@ -99,8 +99,8 @@ void lens_cause_print(struct str *out, const struct lens *l, const struct lens_c
     str_add(out, ".");
 }
 
-/* "K, the innermost loop, moves it by 2 048 bytes: every iteration needs another line." or "MN
- * moves it by 2 048 bytes every 512 iterations." */
+/* Appends "K, the innermost loop, moves it by 2 048 bytes: every iteration needs another line." or
+ * "MN moves it by 2 048 bytes every 512 iterations." */
 static void add_move(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     if (c->moves < 0 || c->again < 0)
@@ -119,7 +119,7 @@ static void add_move(struct str *out, const struct lens *l, const struct lens_ca
     str_add(out, " iterations. ");
 }
 
-/* "The next iteration of N needs" or "After 512 iterations, MN needs". */
+/* Appends "The next iteration of N needs" or "After 512 iterations, MN needs". */
 static void add_needs(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     const char *loop = l->loop[c->again].axis;
@@ -132,8 +132,8 @@ static void add_needs(struct str *out, const struct lens *l, const struct lens_c
     str_printf(out, " iterations, %s needs", loop);
 }
 
-/* "The next iteration of N needs its 512 lines again, but by then 545 lines were touched, and L1
- * holds 512." */
+/* Appends "The next iteration of N needs its 512 lines again, but by then 545 lines were touched,
+ * and L1 holds 512." */
 static void add_again(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     bool loop = c->again >= 0;
@@ -168,15 +168,19 @@ static void add_conflict(struct str *out, const struct lens *l, int site)
     str_add(out, "More lines share a set than it has ways.");
 }
 
-/* " Its moves reach only 2 of 64 sets: 17 lines would conflict even in an otherwise empty L1." */
+/* Appends " Moves of 2 048 bytes reach only 2 of 64 sets: 17 lines would conflict even in an
+ * otherwise empty L1." */
 static void add_few_sets(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     int64_t sets = c->moves >= 0 && c->again >= 0 ? lens_sets(l, c->stride) : l->n_sets;
-    if (c->moves >= 0)                    /* loops inside of that one reach their neighbours */
+    /* The loops inside of `moves` also reach the neighbouring sets. */
+    if (c->moves >= 0)
         sets *= lens_lines(l, c->site, c->moves, 1, NULL);
     if (4 * sets > l->n_sets || sets * l->ways >= c->lines)
         return;
-    str_printf(out, " Its moves reach only %d of %d sets: ", (int)sets, l->n_sets);
+    str_add(out, " Moves of ");
+    add_count(out, c->stride, "byte");
+    str_printf(out, " reach only %d of %d sets: ", (int)sets, l->n_sets);
     add_count(out, sets * l->ways + 1, "line");
     str_add(out, " would conflict even in an otherwise empty L1.");
 }

@@ -16,12 +16,12 @@
 #define ROOM_FOR_BOUND 88  /* columns from which the table has the bound in milliseconds */
 #define ROOM_FOR_BYTES 96
 
-/* A row of the table, for all calls of a kernel.  seconds: < 0: not measured.  alone: seconds of
- * the calls if each takes what the kernel took alone; < 0: unknown.  misses: misses of L1; < 0:
- * unknown. */
+/* A row of the table, for all calls of a kernel. seconds: time of the calls; < 0: not measured.
+ * alone: the same, if each call took what the kernel took alone; < 0: unknown. misses: L1 misses of
+ * the calls; < 0: unknown. is: the work and the bound of the calls. */
 struct kernel_row {
     int task; double seconds, alone, misses; struct kernel_profile is;
-    bool chosen;                          /* whether its steps are not the instant ones */
+    bool chosen;                          /* whether the user or the tuner chose its steps */
 };
 
 /* Widths of the columns; 0 = not shown. The column of the kernel has the remaining width. */
@@ -29,8 +29,9 @@ struct kernel_columns {
     int calls, ms, share, gflops, part, bound, mib, misses, number, kernel, layouts;
 };
 
-/* The table as a whole.  whole: the sum of the rows, in seconds or FLOP.  in: the unit of a row.
- * bounded: whether `part` is a share of the bound and not of the peak. */
+/* The table as a whole. timed: whether calls were timed; else the rows show FLOPs. whole: the sum
+ * of the rows, in seconds or FLOP. in: the unit of a row, in seconds or FLOP. bounded: whether
+ * `part` is a share of the bound and not of the peak. counted: whether misses are known. */
 struct kernel_table {
     bool timed, bounded, counted; double whole, peak, in; struct kernel_columns columns;
 };
@@ -41,8 +42,8 @@ static bool same_task(const struct network_task *x, const struct network_task *y
 }
 
 /* Returns the seconds of all calls of a task, and in *calls how many were timed; -1: not measured.
- * `timed` may have the task under another number, and may call it more or less often: then each
- * call counts as the mean of those that were timed. */
+ * The measured network may have the task under another number and call it more or less often. So
+ * each call counts as the mean of the timed ones. */
 static double seconds_of(const struct network_task *t, const struct network_look *k, int *calls)
 {
     double sum = 0;
@@ -73,7 +74,7 @@ static double misses_of(const struct network *net, int task, const struct networ
     return s && s->available ? (double)s->l1_misses * net->task[task].count : -1;
 }
 
-/* Whether somebody chose the steps of a task. */
+/* Whether the user or the tuner chose the steps of a task. */
 static bool is_chosen(const struct network_task *t, const char *kernels)
 {
     struct arena *a = arena_new();
@@ -154,8 +155,8 @@ static struct kernel_columns columns_for(const struct network *net, int width,
     struct str text = {0};
     if (t->timed && width >= 56)
         c.gflops = 8;
-    if (t->timed && width >= 62 && (t->bounded || t->peak > 0))
-        c.part = t->bounded ? 6 : 5;
+    if (t->timed && width >= 64 && (t->bounded || t->peak > 0))
+        c.part = t->bounded ? 9 : 5;
     if (t->counted && width >= 70)
         c.misses = 8;
     if (t->bounded && width >= ROOM_FOR_BOUND)
@@ -197,9 +198,9 @@ static void put_heading(struct doc *d, const struct kernel_table *t)
     const struct kernel_columns *c = &t->columns;
     struct { const char *text; int width; } cell[] = {
         { "calls", c->calls }, { t->timed ? "best ms" : t->in == 1e9 ? "GFLOP" : "MFLOP", c->ms },
-        { "share", c->share }, { "GFLOP/s", c->gflops }, { t->bounded ? "bound" : "peak", c->part },
-        { "bound ms", c->bound }, { "MiB", c->mib }, { "L1 miss", c->misses },
-        { "#", c->number },
+        { "share", c->share }, { "GFLOP/s", c->gflops },
+        { t->bounded ? "of bound" : "peak", c->part }, { "bound ms", c->bound }, { "MiB", c->mib },
+        { "L1 miss", c->misses }, { "#", c->number },
     };
     for (int i = 0; i < COUNT_OF(cell); i++) {
         struct str text = {0};
@@ -279,7 +280,7 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     double gflops = 1e-9 * r->is.flops / r->seconds;
     struct str text = {0};
     put_number(d, c->calls, true, "%.0f", calls);
-    bool alone = table->timed && !known && r->alone > 0;      /* the row says so */
+    bool alone = table->timed && !known && r->alone > 0;      /* put_row says "measured alone" */
     put_digits(d, c->ms, known || alone, (alone ? r->alone : amount) / table->in);
     double share = 100 * amount / table->whole;
     put_number(d, c->share, known && table->whole > 0, share < 99.95 ? "%.1f%%" : "%.0f%%", share);
@@ -402,7 +403,7 @@ static void put_inner(struct doc *d, const struct network *net, int task, int wi
         measurement_doc_row(d, "inside:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* Says that the time in the list is that of all calls. */
+/* Adds the time of all calls of a task, which the list shows, and the time of one call. */
 static void put_time(struct doc *d, const struct network_task *t, const struct network_look *k)
 {
     struct str text = {0};
@@ -422,8 +423,8 @@ static void put_time(struct doc *d, const struct network_task *t, const struct n
     measurement_doc_row(d, "time:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* Says which operations GFLOP/s and the percentage in the list count, where they differ: GFLOP/s
- * can then be above the ceiling of the cores. */
+/* Says which operations GFLOP/s and the percentage in the list count, if these differ. GFLOP/s can
+ * then be above the ceiling of the cores. */
 static void put_speed(struct doc *d, const struct network *net, int task,
                       const struct network_look *k)
 {

@@ -6,7 +6,8 @@
 
 #define ROOM_FOR_SPEED 90  /* columns from which the row of the latency also has the speed */
 
-/* Adds the operations of the definition, then those executed and their share of the peak. */
+/* Adds the GFLOP/s of all operations that the operators define.  Then, if clearly fewer are
+ * executed, the GFLOP/s of the executed ones.  Last, the executed operations' share of the peak. */
 static void put_speed(struct str *out, const struct network_measurement *m, bool wide)
 {
     double executed = m->peak_fraction * m->peak_gflops;
@@ -79,7 +80,8 @@ static void put_bound(struct doc *d, const struct network_look *k, double bound_
         measurement_doc_row(d, "bound:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* Adds what a meter counted in the kernels of a run; if it counted nothing, the first reason. */
+/* Adds what a meter counted in all kernels of a run; if it could not count in one of them, the
+ * reason. */
 static void put_counts(struct doc *d, const struct network *net, const struct measurement *kernel,
                        enum meter_id meter, int width)
 {
@@ -223,8 +225,8 @@ void network_facts_doc(struct doc *d, const struct network *net, const struct ne
     if (sum->chosen)
         str_printf(&text, "; * %d with chosen steps", sum->chosen);
     if (sum->idle)
-        str_printf(&text, "; the chosen steps of %d kernel%s are out of use", sum->idle,
-                   sum->idle == 1 ? "" : "s");
+        str_printf(&text, "; %d kernel%s with chosen steps %s no longer in the network", sum->idle,
+                   sum->idle == 1 ? "" : "s", sum->idle == 1 ? "is" : "are");
     measurement_doc_row(d, "network:", STYLE_PLAIN, 0, &text, k->width);
     for (int i = 0; i < net->parts.n_steps; i++)
         str_printf(&text, "%s%s", i ? "; " : "", net->parts.step[i]);

@@ -4,10 +4,12 @@
 #include "app/views/compare_doc.h"
 #include "app/views/view.h"
 
-#define FAR 1.25                          /* ratio of two times that one machine does not explain */
+/* If two times of one state differ by this factor, the machine was busier during one of them. */
+#define FAR 1.25
 
-/* hint: how to see the texts side by side, "; ..."; or "". It gets a line of its own where it does
- * not fit behind the names. */
+/* Adds the names of the texts, and the key for the next one. hint: how to see the texts side by
+ * side, "; ..."; or "". The key and the hint get a line of their own if they do not fit behind the
+ * names. */
 static void put_what(struct doc *d, const struct marking *k, int width, const char *hint)
 {
     static const char *const name[] = { "nest", "C", "assembly", "ablation" };
@@ -56,8 +58,8 @@ static const struct sim_result *sim_of(const struct model *m, int i, int state)
     return r && r->sim.available ? &r->sim : NULL;
 }
 
-/* Adds the result of the last bisection. It names the states that it is of, unless these are the
- * ones compared. */
+/* Adds the result of the last bisection. If it is not of the two states that are compared, names
+ * its states. */
 static void put_found(struct model *m, struct doc *d, int width)
 {
     const struct marking *k = &m->marking;
@@ -67,18 +69,19 @@ static void put_found(struct model *m, struct doc *d, int width)
     if (k->found.len == 0)
         return;
     if ((first != k->state || last != now) && (first != now || last != k->state)) {
-        str_add(&text, "Not of these states, but from ");
+        str_add(&text, "The last :bisect was of other states, from ");
         name_state(m, first, first == k->state, &text);
         str_add(&text, " to ");
         name_state(m, last, last == k->state, &text);
-        str_add(&text, " (:bisect): ");
+        str_add(&text, ": ");
     }
     str_add(&text, str_text(&k->found));
     doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
     str_free(&text);
 }
 
-/* Says that a state takes another time than in its measurement, which the list of steps shows. */
+/* If a state takes a far different time here than in its own measurement, which the list of steps
+ * shows, says so. */
 static void put_far(struct model *m, struct doc *d, const char *what, int state,
                     const struct measurement *now, int width)
 {

@@ -32,8 +32,9 @@ static const struct baseline *best_baseline(const struct ledger_row *r)
     return NULL;
 }
 
-/* Returns the measurement with which others are compared: the current state's, else the last
- * one.  Those of what a state's code is for by default have priority: this machine, or a GPU. */
+/* Returns the measurement with which others are compared: the current state's, else the last one.
+ * Measurements for the target that a state's code has by default (this CPU, or a GPU) have
+ * priority. */
 static const struct measurement *reference_of(const struct model *m,
                                               const struct ledger_row *rows, int n)
 {
@@ -52,8 +53,8 @@ static const struct measurement *reference_of(const struct model *m,
     return of;
 }
 
-/* With what a state would be measured now: as the settings say where they were chosen here, else as
- * the reference was (NULL: unknown). */
+/* The settings with which a state would be measured now: those chosen on the screen, else those of
+ * the reference. NULL: unknown. */
 struct made_with { const char *isa, *compiler, *code; const struct cache_config *cache; };
 
 static struct made_with wanted_for(const struct model *m, const struct ledger_row *r,
@@ -186,6 +187,13 @@ static enum style put_gflops(struct str *s, const struct ledger_cell *c)
     return STYLE_PLAIN;
 }
 
+static enum style put_peak(struct str *s, const struct ledger_cell *c)
+{
+    if (threads_of(c->r) > 0 && c->r->m->peak_fraction > 0)
+        str_printf(s, "%.0f %%", 100 * c->r->m->peak_fraction);
+    return STYLE_PLAIN;
+}
+
 static enum style put_threads(struct str *s, const struct ledger_cell *c)
 {
     if (threads_of(c->r) > 0)
@@ -200,7 +208,8 @@ static enum style put_change(struct str *s, const struct ledger_cell *c)
         return STYLE_DIM;
     text_change(s, r->change);
     str_add(s, r->other_contract >= 0 ? "*" : "");
-    if (text_width(str_text(s)) >= column_info[COLUMN_CHANGE].width) {  /* "-99.4 %*" */
+    /* A text as wide as the column, such as "-99.4 %*", loses its blank. */
+    if (text_width(str_text(s)) >= column_info[COLUMN_CHANGE].width) {
         char *blank = strchr(s->data, ' ');
         memmove(blank, blank + 1, strlen(blank));
         s->len--;
@@ -208,7 +217,7 @@ static enum style put_change(struct str *s, const struct ledger_cell *c)
     return r->change <= -NOISE ? STYLE_GOOD : r->change >= NOISE ? STYLE_BAD : STYLE_DIM;
 }
 
-/* Puts how many times the kernel's time the library takes. */
+/* Puts the library's time divided by the kernel's. */
 static enum style put_vendor(struct str *s, const struct ledger_cell *c)
 {
     const struct baseline *b = best_baseline(c->r);
@@ -241,14 +250,16 @@ static void put_columns(struct doc *d, const struct ledger_cell *cell, const str
 {
     static enum style (*const put[])(struct str *, const struct ledger_cell *) = {
         [COLUMN_BEST] = put_latency, [COLUMN_MEDIAN] = put_median, [COLUMN_GFLOPS] = put_gflops,
-        [COLUMN_THREADS] = put_threads, [COLUMN_CHANGE] = put_change,
+        [COLUMN_PEAK] = put_peak, [COLUMN_THREADS] = put_threads, [COLUMN_CHANGE] = put_change,
         [COLUMN_VENDOR] = put_vendor, [COLUMN_MISSES] = put_misses, [COLUMN_OK] = put_mark,
     };
     for (int i = 0; i < c->n; i++) {
         struct str s = {0};
         enum style style = STYLE_PLAIN;
         bool judges = c->at[i] == COLUMN_BEST || c->at[i] == COLUMN_OK;
-        if (judges || !cell->r->held)     /* the other numbers are those of the steps before it */
+        /* Only these two columns are about a held step itself. Its other numbers are those of the
+         * steps before it. */
+        if (judges || !cell->r->held)
             style = put[c->at[i]](&s, cell);
         bool bad = style == STYLE_BAD && judges;
         doc_right(d, cell->r->ahead && !bad ? STYLE_DIM : style, &s, column_info[c->at[i]].width);
@@ -331,7 +342,8 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     free(rows);
 }
 
-/* Appends " (best of 11 runs, median 6.00 ms, spread 3 %)"; noise comes first. */
+/* Appends " (76 % of the FMA ceiling, best of 11 runs, median 6.00 ms, spread 3 %)"; noise comes
+ * first. */
 static void describe_time(const struct ledger_row *r, struct str *out)
 {
     const struct latency *l = &r->m->latency;
@@ -347,6 +359,8 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     else if (noisy)
         str_printf(out, ": the median is %.0f %% above the best; ",
                    100 * (l->median_ms / l->min_ms - 1));
+    if (r->m->peak_fraction > 0)
+        str_printf(out, "%.0f %% of the FMA ceiling, ", 100 * r->m->peak_fraction);
     str_printf(out, "best of %d run%s", l->runs, l->runs == 1 ? "" : "s");
     if (threads_of(r) > 1)
         str_printf(out, " with %d threads", threads_of(r));
@@ -401,7 +415,8 @@ void view_ledger_settings(const struct model *m, struct str *out)
     free(rows);
 }
 
-/* A held step has no effect, so that the time of its state is that of the steps before it. */
+/* Describes a held step. It has no effect, so the time of its state is that of the steps before
+ * it. */
 static void describe_held(const struct ledger_row *r, struct str *out)
 {
     str_printf(out, ": ! kept for repair, without effect: %s; e edits it, d drops it", r->held);
@@ -412,10 +427,20 @@ static void describe_held(const struct ledger_row *r, struct str *out)
     }
 }
 
-/* Returns whether the text says what is wrong with a row or what its star means, so that it must be
- * read whole. */
+/* Whether the pane is too narrow for the column of the misses. */
+static bool lacks_misses(const struct model *m, const struct ledger_row *rows, int n)
+{
+    struct columns c = columns_for(m, rows, n, m->pane[DOC_LEDGER].width);
+    bool shown = m->columns.n > 0;
+    for (int k = 0; k < c.n; k++)
+        shown = shown || c.at[k] == COLUMN_MISSES;
+    return !shown;
+}
+
+/* Appends a text about row i; misses: also its misses.  Returns whether it says what is wrong with
+ * the row or what its star means, so that it must be read whole. */
 static bool describe_row(const struct model *m, const struct ledger_row *r, int i,
-                         const struct measurement *of, struct str *out)
+                         const struct measurement *of, bool misses, struct str *out)
 {
     bool refused = r->m && !r->m->verified && r->m->reason[0];
     str_printf(out, "%d: ", i);
@@ -423,6 +448,11 @@ static bool describe_row(const struct model *m, const struct ledger_row *r, int 
         spec_print_brief(out, history_spec(m->session->history));
     else
         str_add(out, r->step);
+    if (misses && !r->held && !r->ahead && r->m && r->m->sim.available) {
+        str_add(out, ", ");
+        text_count(out, r->m->sim.l1_misses);
+        str_add(out, " misses");
+    }
     if (r->held)
         describe_held(r, out);
     else if (r->ahead)
@@ -477,7 +507,7 @@ void view_ledger_hint(const struct model *m, struct str *out)
     struct ledger_row *rows = model_ledger(m, &n);
     int i = row_here(m, n);
     if (i >= 0)
-        describe_row(m, &rows[i], i, reference_of(m, rows, n), out);
+        describe_row(m, &rows[i], i, reference_of(m, rows, n), lacks_misses(m, rows, n), out);
     struct str misses = {0};
     model_forecast_print(m, "", &misses);
     if (misses.len > 0)
@@ -492,7 +522,8 @@ bool view_ledger_explains(const struct model *m)
     struct ledger_row *rows = model_ledger(m, &n);
     int i = row_here(m, n);
     struct str says = {0};
-    bool explains = i >= 0 && describe_row(m, &rows[i], i, reference_of(m, rows, n), &says);
+    bool explains = i >= 0
+                 && describe_row(m, &rows[i], i, reference_of(m, rows, n), false, &says);
     str_free(&says);
     free(rows);
     return explains;

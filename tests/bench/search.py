@@ -80,7 +80,7 @@ def main():
         if not ratio:
             print(f"{name:<9} not found or not timed", flush=True)
             continue
-        t = said["seconds"]
+        t = said.get("seconds") or dict.fromkeys(("compile", "measure", "final"), 0)
         interval = f"{1 / ratio['high']:.2f} to {1 / ratio['low']:.2f}"
         print(f"{name:<9} {least[0]:9.4f} {least[1]:9.4f} {1 / ratio['value']:6.3f} {interval:>13}"
               f" {said['wall_s']:7.1f} {t['compile']:8.1f} {t['measure']:8.1f} {t['final']:6.1f}",

@@ -30,7 +30,7 @@ t 0 '' bench "$gmm" "$dir/tiled.yaml" "${quick[@]}" \
 t 1 'assertion failed: contenders.B.ratio.high < 0' bench "$gmm" "$gmm" "${quick[@]}" \
     --assert 'contenders.B.ratio.high < 0'
 t 0 '"verdict": "' bench "$gmm" "$gmm" "${quick[@]}" --json
-t 1 '^A .* timeout: did not end within 0.02 s' \
+t 1 '^A .* timeout: the kernel did not end within 0.02 s' \
     bench 'gmm m=900 k=900 n=900' "$gmm" "$gmm" --limit 0.02 "${quick[@]}"
 same 'the others are timed' 1 "$(grep -cE "^C .*$verdict" <<< "$out")"
 
@@ -77,8 +77,12 @@ t 0 '^Misses \(simulated\) +L1 A +L1 B +change' show -w compare "$dir/two.yaml@1
 t 0 '^The assembly is the same' show -w compare "$gmm" "$dir/two.yaml#plain" --of asm
 t 0 '"differences": 0' show -w compare "$gmm" "$dir/two.yaml#plain" --of c --json
 t 0 '^B has another contract than A: A arrives as KM' show -w compare "$gmm" "$dir/given.yaml"
+t 0 '' show -w compare "$gmm" "$dir/two.yaml" -o "$dir/compare.svg"
+same 'a picture of it' 1 "$(grep -c '^</svg>' "$dir/compare.svg")"
+t 2 'a picture is written as .svg' show -w compare "$gmm" "$gmm" -o "$dir/compare.png"
 t 2 '--what compare takes two sessions' show -w compare "$gmm"
-t 2 '--step does not go with --what compare' show -w compare "$gmm" "$gmm" --step 0
+t 2 '--what compare takes no --step: name each state as FILE#BRANCH@STEP' \
+    show -w compare "$gmm" "$gmm" --step 0
 t 2 'expected nest, c or asm' show -w compare "$gmm" "$gmm" --of d
 t 2 '--of goes with --what compare' show "$gmm" --of c
 

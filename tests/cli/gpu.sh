@@ -19,10 +19,10 @@ op='gmm m=32 k=32 n=32'
 t 0 '' run "$op" --steps gpu.steps --meters none -o gpu.yaml
 
 # The schedule and the instruction set do not fit: nothing is measured, and it is wrong usage.
-t 2 'gpu.yaml and --isa plain do not go together: A_tile lies in shared memory' \
+t 2 'gpu.yaml cannot be built for target plain: A_tile lies in shared memory' \
     run gpu.yaml --isa plain
-t 2 'fix: leave --isa out, or --target cuda' run gpu.yaml --isa plain
-t 2 'gpu.yaml and --isa plain do not go together' bench gpu.yaml "$op" --isa plain --time 500
+t 2 'fix: leave out --isa or --target, or use --target cuda' run gpu.yaml --isa plain
+t 2 'gpu.yaml cannot be built for target plain' bench gpu.yaml "$op" --isa plain --time 500
 
 # The lens is of a CPU's caches.
 t 2 'the lens shows the L1 of a CPU, and this kernel is for a GPU' show gpu.yaml --what lens
@@ -40,7 +40,8 @@ same 'nothing was written' '' "$(ls kernel.c 2> /dev/null)"
 t 0 'compile it with' export gpu.yaml -o kernel.cu
 t 0 "nvcc -c 'my kernel.cu'" export gpu.yaml -o 'my kernel.cu'
 t 2 'cpu.cu: this schedule is for a CPU, and a .cu file has CUDA C' export "$op" -o cpu.cu
-t 2 'fix: a name that ends in .c; expert --target cuda' export "$op" -o cpu.cu
+t 2 'fix: use a name that ends in .c, or take a GPU schedule from expert --target cuda' \
+    export "$op" -o cpu.cu
 same 'no CUDA C was written' '' "$(ls cpu.cu 2> /dev/null)"
 same 'it is the CUDA C of show' "$("$TILESCOPE" show gpu.yaml --what cuda)" "$(cat kernel.cu)"
 # The bytes of shared memory are one number: of the tiles, in the launches and by NVRTC.

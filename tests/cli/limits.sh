@@ -34,9 +34,9 @@ limited 0 'GFLOP/s' '-S -n 8' "${run[@]}"
 limited 0 'GFLOP/s' '-S -s 64' "${run[@]}"
 limited 0 'verified: true' '-S -s 64' "${tune[@]}"
 limited 0 'verified: true' '-s 2048' "${tune[@]}"
-limited 3 'the stack may not have 2 MiB \[E_ENV\]' '-s 64' "${run[@]}"
+limited 3 'the limit of the stack is below 2 MiB \[E_ENV\]' '-s 64' "${run[@]}"
 mended 'raise `ulimit -s`'
-limited 3 'a process may not have 20 open files \[E_ENV\]' '-n 12' "${run[@]}"
+limited 3 'the limit of open files is below 20 \[E_ENV\]' '-n 12' "${run[@]}"
 mended 'raise `ulimit -n`'
 
 # Files that somebody else has opened already.
@@ -131,7 +131,7 @@ else
         says 0 'GFLOP/s' 'no /proc' mounted /proc 64k "$TILESCOPE" "${run[@]}"
         says 0 'verified: true' 'no /proc, a relative name' \
             mounted /proc 64k ./tilescope "${tune[@]}"
-        says 0 '/proc, which is not mounted' 'a meter that needs it' \
+        says 0 '/proc is not mounted, but the counting process' 'a meter that needs it' \
             mounted /proc 64k "$TILESCOPE" run "$op" --meters instructions
     fi
     says 3 'No space left on device' 'a full disk' mounted "$open/closed" 16k \

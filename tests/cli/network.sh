@@ -104,7 +104,7 @@ t 0 '"bound_ms": null' run "$model" --time 0.02 --json
     || flunk 'noise and load'
 "$TILESCOPE" machine --measure --time 0.05 > /dev/null 2>&1
 t 0 '^bound: +[0-9.]+ .s, the sum of .* takes [0-9.]+ times that' run "$model" --time 0.02
-t 0 '^calls +best ms +share +GFLOP/s +bound +bound ms +MiB +# +kernel' run "$model" --time 0.02
+t 0 '^calls +best ms +share +GFLOP/s +of bound +bound ms +MiB +# +kernel' run "$model" --time 0.02
 t 0 '^calls +MFLOP +share +bound ms +MiB +# +kernel' show "$model"
 t 0 '^calls .* L1 miss +# ' run "$model" -m clock,sim --sim-budget 1e4 --time 0.02
 t 0 '^sim: +[0-9 ]+ L1 misses of all calls' run "$model" -m sim --sim-budget 1e4
@@ -122,7 +122,8 @@ for columns in 80 100; do
         | wc -L)
     same "fits $columns columns: $wide" 1 $((wide <= columns))
 done
-t 0 'the network without numbers' run "$model" -m none -o "$dir/kept.yaml"
+t 0 'saved the network; its measurements are not in the file' \
+    run "$model" -m none -o "$dir/kept.yaml"
 t 0 '^verified: true, every kernel' run "$dir/kept.yaml" -m none
 same 'it is a network' 1 "$(grep -c '^kernels: \[\]' "$dir/kept.yaml")"
 t 0 '1e-5, plus 1e-3' help networks

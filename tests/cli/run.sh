@@ -27,9 +27,9 @@ t 0 '' run "$gmm" --meters sim --sim-detail --cache host,levels=1 \
     --assert 'counters.sim.detail.causes.compulsory <= counters.sim.l1_misses'
 t 0 'simulated, misses within' run 'gmm m=192 n=192 k=96' --meters sim --cache 4K/4/64 \
     --sim-budget 1.8e6
-t 0 'sim: .*; a sample of .* beyond the budget of 100: a sample cannot be smaller' \
+t 0 'sim: .*; simulated a sample of .*, more than the budget of 100: a sample cannot be smaller' \
     run 'gmm m=192 n=192 k=96' --meters sim --sim-budget 100
-t 0 '"beyond_budget": "all of 2.53e\+04 accesses, beyond the budget of 100: ' \
+t 0 '"beyond_budget": "simulated all 2.53e\+04 accesses, more than the budget of 100: ' \
     run "$gmm" --meters sim --sim-budget 100 --json
 t 0 '"beyond_budget": null' run "$gmm" --meters sim --json
 t 0 '^ +A +[·░▒▓█]+  most [0-9]+ in [0-9]+ lines?$' run "$gmm" --meters sim --sim-detail
@@ -140,7 +140,7 @@ t 0 '^note: +the tiles of the output C overlap: it is stored as M:24 N.0:2 N.1:1
 t 0 '"the tiles of the output C overlap' run "$gmm" --json --meters none \
     --steps - <<< 'layout set C "M N/16 17n"'
 same 'nothing to note' 0 "$("$TILESCOPE" run "$gmm" --meters none | grep -c '^note:')"
-t 1 'did not end within 0.01 s \(tilescope run --limit SECONDS allows more\)' \
+t 1 'the kernel did not end within 0.01 s; `tilescope run --limit SECONDS` allows more' \
     run 'gmm m=900 k=900 n=900' --meters none --limit 0.01
 t 2 '--limit 0: expected a number' run "$gmm" --limit 0
 
@@ -215,7 +215,7 @@ if "$TILESCOPE" meters | grep -qE '^cachegrind +yes'; then
     t 0 '' run "$gmm" --meters sim,cachegrind --isa plain \
         --assert 'counters.cachegrind.d1_misses > 0.99 * counters.sim.l1_misses' \
         --assert 'counters.cachegrind.instructions > counters.cachegrind.loads'
-    t 0 '^cachegrind: not available: cachegrind needs a power of two of sets' \
+    t 0 '^cachegrind: not available: cachegrind needs a number of sets that is a power of two' \
         run "$gmm" --meters cachegrind --cache 24K/8/64
 else
     t 0 '^cachegrind: not available: valgrind' run "$gmm" --meters cachegrind

@@ -80,7 +80,7 @@ t 0 '^ +2 +0.0.* gmm m=8 k=8 n=8 .* > ' show "$net" --what network
 t 2 'this is one operator, and not a network' show "$gmm" --what network
 t 0 '^▸ +2 +0.0.* gmm m=8' snapshot "$net" --view network
 t 0 'softmax' snapshot "$net" --view graph
-t 2 'no graph of several kernels' snapshot "$gmm" --view network
+t 2 'this session cannot open as a network' snapshot "$gmm" --view network
 t 2 'there is no such view' snapshot "$gmm" --view nets
 t 2 'a picture is written as .svg' snapshot "$gmm" -o "$dir/a.png"
 t 2 'a picture is written as .svg' show "$gmm" -o "$dir/a.pdf"
@@ -107,7 +107,7 @@ t 0 'ended +4 of 4, budget spent' snapshot "$gmm" --source - --size 100x30 \
 t 2 'tune budget=x: expected a whole number' snapshot "$gmm" --source - <<< 'tune budget=x'
 t 2 '^<stdin>:2:14: error: C has no loop Q' snapshot "$gmm" --source - <<< $'\nloop split C Q 8'
 printf 'a\0b' > "$dir/nul.lines"
-t 2 'NUL bytes: not a file of lines' snapshot "$gmm" --source "$dir/nul.lines"
+t 2 'contains NUL bytes, so it is not a text file' snapshot "$gmm" --source "$dir/nul.lines"
 
 # Same text again: nothing depends on addresses, time or the order of a hash table.
 for what in nest access layout c steps yaml space; do

@@ -286,20 +286,20 @@ static void bisect_names_the_step(void **state)
     model_resize(m, 160, 40);
     type_line(m, "compare");
     assert_shows(m, "step 4 `loop vectorize C N` makes it ");
-    assert_hides(m, "Not of these states");
+    assert_hides(m, "The last :bisect");
     type_line(m, "bisect 1 4");
     do_job(m, JOB_BISECT);
     assert_shows(m, "step 4 `loop vectorize C N` makes it ");
     type_line(m, "bisect 4 1");
     do_job(m, JOB_BISECT);
-    assert_shows(m, "Not of these states, but from ");
+    assert_shows(m, "The last :bisect was of other ");
     type_line(m, "bisect 3 3");
     assert_shows(m, "these are the same");
     type_line(m, "bisect 3 9");
     assert_shows(m, "this branch has no such step");
     type_line(m, "branch other");
     type_line(m, "goto 1");
-    assert_shows(m, "Not of these states, but from other, step 1");
+    assert_shows(m, "The last :bisect was of other ");
     model_free(m);
 }
 

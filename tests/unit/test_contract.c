@@ -27,7 +27,7 @@ static const struct { const char *spec, *steps, *contract, *differs, *than; } ca
       "" },
     /* Layouts without a notation, whose dims look alike; one that moves no element. */
     { "gmm m=8 k=8 n=8", "layout pad C M before=1 after=1", "A MK -> C M=10 N=8",
-      "C leaves as M=10 N=8 instead of the same dims with elements at other places",
+      "C leaves as M=10 N=8 instead of another layout with the same dims",
       "layout pad C M before=2 after=0" },
     { "gmm m=8 k=8 n=8", "layout fuse C M N", "A MK -> C (M N)", "", "" },
 };

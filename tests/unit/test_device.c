@@ -126,11 +126,11 @@ static const struct { const char *script; enum outcome outcome; const char *says
     { "cuLaunchKernel exit 3", OUTCOME_CRASH, "ended the process by itself" },
     { "cuModuleLoadData code=209 1", OUTCOME_COMPILE, "CUDA_ERROR_NO_BINARY_FOR_GPU" },
     { "cuModuleGetFunction code=500 1", OUTCOME_COMPILE, "the driver's error 500" },
-    { "cuEventElapsedTime zero", OUTCOME_OK, "the driver says 0 s" },
+    { "cuEventElapsedTime zero", OUTCOME_OK, "the CUDA driver reports 0 s" },
     { "cuEventElapsedTime tiny", OUTCOME_WRONG, "the kernel skips work" },
-    { "cuEventElapsedTime nan 3", OUTCOME_OK, "the driver says" },
-    { "cuEventElapsedTime minus", OUTCOME_OK, "the driver says" },
-    { "cuEventElapsedTime huge 2", OUTCOME_OK, "the driver says 1e+03 s for what took" },
+    { "cuEventElapsedTime nan 3", OUTCOME_OK, "the CUDA driver reports" },
+    { "cuEventElapsedTime minus", OUTCOME_OK, "the CUDA driver reports" },
+    { "cuEventElapsedTime huge 2", OUTCOME_OK, "reports 1e+03 s for work that took" },
     { "cuMemAlloc_v2 code=2 2", OUTCOME_OK, "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY" },
 };
 
@@ -201,10 +201,10 @@ static void a_driver_that_cannot_say_its_device(void **state)
 {
     static const struct { const char *script, *says; } row[] = {
         { "cuInit hang", "did not answer within 0.5 s" },
-        { "cuInit abort", "crashed (signal 6)" }, { "cuInit exit", "no device can be" },
+        { "cuInit abort", "crashed (signal 6)" }, { "cuInit exit", "impossible properties" },
         { "cuInit code=34", "cuInit: CUDA_ERROR_STUB_LIBRARY" },
         { "cuDeviceGetCount none", "finds no device" },
-        { "cuDeviceGetName garbage", "no device can be" },
+        { "cuDeviceGetName garbage", "impossible properties" },
         { "cuDeviceGetCount code=46", "the driver's error 46, which has no name" },
     };
     struct cuda_info info;

@@ -136,7 +136,7 @@ static void malformed_sets_are_pointed_at(void **state)
         { HEAD "EVENTSET\nraw:0xzz\n", 4, 1, "no event raw:0xzz" },
         { HEAD "EVENTSET\ncycles\nMETRICS\nx = cycles / 0 +\n", 6, 17, "ends where a value" },
         { HEAD "EVENTSET\ncycles\nMETRICS\nx = 2 * instructions\n", 6, 9, "no event of this set" },
-        { HEAD "EVENTSET\ncycles\nMETRICS\nx = cycles < 2\n", 6, 5, "a number expected" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx = cycles < 2\n", 6, 5, "a number is expected" },
         { HEAD "EVENTSET\ncycles\nMETRICS\nx [%] 2\n", 6, 7, "a = was expected" },
         { HEAD "EVENTSET\ncycles\nMETRICS\nx [much too long] = 2\n", 6, 4, "a unit of 1 to" },
         { HEAD "EVENTSET\ncycles\nMETRICS\ncycles = 2\n", 6, 1, "is defined twice" },

@@ -239,7 +239,7 @@ static void devices_have_names(void **state)
     static const struct { const char *text, *says; } wrong[] = {
         { "h10", "no GPU named 'h10'" }, { "h100,cores=3", "no field 'cores=3'" },
         { "h100,sms=0", "from 1 to 1024" }, { "h100,sms=", "from 1 to 1024" },
-        { "h100,sector=24", "not 1, 2 or 4 sectors" }, { "h100,l1=4", "smaller than its ways" },
+        { "h100,sector=24", "not 1, 2 or 4 sectors" }, { "h100,l1=4", "is too small: it needs" },
         { "h100,sms=100x", "from 1 to 1024" },
     };
     for (int i = 0; i < COUNT_OF(wrong); i++)

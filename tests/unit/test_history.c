@@ -408,7 +408,7 @@ static void test_completion(void **state)
         { "delete t", "tiled @7" },
         { "switch tiled ", "@13" },
         { "goto ", "0 1 @5" },
-        { "drop ", "0 1 @5" },
+        { "drop ", "1 @5" },
         { "edit 1 loop unroll Conv K", "KH KW @24" },
         { "insert 1 l", "layout loop @9" },
         { "insert 1 algorithm Conv ", "winograd @24" },

@@ -434,7 +434,7 @@ static void test_errors(void **state)
           "fold works while both are adjacent and unchanged; fuse joins other "
           "dimensions" },
         { "unfold H tile=4 stride=2", "fold H.0 H.1 size=29 stride=2", ERR_NOINV,
-          "primitive 2 (fold H.0): size=29 stride=2 are not those of the unfold",
+          "primitive 2 (fold H.0): size=29 or stride=2 differs from that of the unfold",
           "use size=30 stride=2, or leave both out" },
         { "", "pad H after=-1", ERR_PAD,
         "primitive 1 (pad H): before=0 after=-1: a padding cannot be negative",

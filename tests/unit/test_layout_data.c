@@ -129,7 +129,7 @@ static void test_trimmed_data(void **state)
     assert_int_equal(e.code, ERR_UNFOLD);
     assert_string_equal(
         e.text, "X is read at H = 6, but primitive 1 (unfold H) with size=5 stores only 6 of 9");
-    assert_string_equal(e.fix, "size=7 or more");
+    assert_string_equal(e.fix, "unfold with size=7 or more");
 }
 
 /* Every order of four dims, one of which is 1; the others are no multiples of what is moved at

@@ -299,12 +299,12 @@ static void test_not_covered(void **state)
     struct err e;
     exprs_from("n, 2*h + kh", &vars, idx);
     assert_false(layout_covers(l, idx, &e));
-    assert_string_equal(e.fix, "size=229 or more");
+    assert_string_equal(e.fix, "unfold with size=229 or more");
     l = layout_of(pool, "X N=2 H=228",
                   "pad H before=1 after=1; unfold H tile=13 stride=8 size=221");
     exprs_from("n, 2*h + kh - 1", &vars, idx);
     assert_false(layout_covers(l, idx, &e));
-    assert_string_equal(e.fix, "size=229 or more");
+    assert_string_equal(e.fix, "unfold with size=229 or more");
 }
 
 int main(void)

@@ -46,6 +46,38 @@ static const struct measurement *numbers(const struct model *m)
     return history_current(m->session->history)->measured;
 }
 
+/* A pane without room for the column of the misses says those of the step under the cursor. */
+static void test_narrow_panes_say_misses(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 123456);
+    press(m, ": focus Space steps Enter");
+    model_resize(m, 90, 24);
+    assert_shows(m, "0: gmm m=64 k=32 n=48, 123k misses (best of 11 runs");
+    model_resize(m, 160, 24);
+    assert_shows(m, "123k");
+    assert_hides(m, ", 123k misses");
+    model_free(m);
+}
+
+static void test_share_of_the_ceiling(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct measurement r = { .outcome = OUTCOME_OK, .verified = true, .peak_fraction = 0.76 };
+    r.latency = (struct latency){ .median_ms = 3, .min_ms = 3, .runs = 11 };
+    history_set_measured(m->session->history, 0, &r);
+    type_line(m, "columns best peak ok");
+    model_resize(m, 160, 24);
+    press(m, ": focus Space steps Enter");
+    assert_shows(m, "peak");
+    assert_shows(m, "76 %");
+    assert_shows(m, "(76 % of the FMA ceiling, best of 11 runs");
+    model_free(m);
+}
+
 static void test_the_best_stays(void **state)
 {
     (void)state;
@@ -265,7 +297,7 @@ static void test_steps_without_effect_say_so(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     type_line(m, "layout set B \"K N\"");
-    assert_shows(m, "it was so before: the step changes nothing");
+    assert_shows(m, "the step changes nothing: the layouts");
     type_line(m, "set input_layout given");
     assert_shows(m, "input A has no other layout (layout set A ...");
     type_line(m, "layout set B \"N K\"");
@@ -273,7 +305,7 @@ static void test_steps_without_effect_say_so(void **state)
     type_line(m, "loop reorder C M K N");
     assert_hides(m, "changes nothing");
     type_line(m, "loop reorder C M K N");
-    assert_shows(m, "it was so before: the step changes nothing");
+    assert_shows(m, "the step changes nothing: the order");
     type_line(m, "undo");                                /* only a new step says so */
     type_line(m, "redo");
     assert_hides(m, "changes nothing");
@@ -291,7 +323,7 @@ static void test_redone_change_is_explained(void **state)
     press(m, "p m");
     measured(m, 3, 0.01, 1000);
     type_line(m, "edit 1 loop unroll C K");
-    assert_shows(m, "the measured steps from before are branch main~1; u takes it back");
+    assert_shows(m, "the measured steps from before are branch main~1; u undoes");
     press(m, "u");
     assert_shows(m, "undid: edit 1 loop unroll C K");
     press(m, "C-r");
@@ -344,7 +376,7 @@ static void test_bindings_are_in_a_file(void **state)
     assert_hides(m, "source FILE");
     press(m, "Esc");
     type_line(m, "set theme dark");
-    assert_shows(m, "theme is a command, and no setting of the operator");
+    assert_shows(m, "theme is a command, not a setting of the operator: type it without `set`");
     assert_shows(m, "ix: theme dark");
     press(m, "Esc");
     type_line(m, "set threads=2");
@@ -573,6 +605,15 @@ static void test_settings_say_what_changed(void **state)
     type_line(m, "cache default");
     assert_hides(m, "cache ,");
     assert_shows(m, ", the default, from now on; m measures again");
+    type_line(m, "cache");
+    const char *own = strstr(str_text(&m->message.text), "cache ");
+    const char *end = own ? strstr(own, ", the default") : NULL;
+    assert_non_null(end);
+    str_clear(&says);
+    str_add_n(&says, own, (size_t)(end - own));
+    type_line(m, "cache 4K/2/64");
+    type_line(m, str_text(&says));                       /* the default by its own name */
+    assert_shows(m, ", the default, from now on; m measures again");
     type_line(m, "threads");
     assert_shows(m, "threads 99; `threads default` takes it back");
     type_line(m, "threads default");
@@ -610,14 +651,15 @@ static void test_tile_without_sums(void **state)
     type_line(m, "loop cache_write C at=M");
     assert_hides(m, "partial sums");
     type_line(m, "edit 1 loop reorder C K M N");         /* a change of the past says so as well */
-    assert_shows(m, "1 later step replayed; u takes it back; C_acc");
+    assert_non_null(strstr(str_text(&m->message.text),
+                           "1 later step replayed; u undoes this change; C_acc"));
     type_line(m, "edit 1 loop reorder C K N M");         /* no news */
     assert_shows(m, "1 later step replayed");
-    assert_hides(m, "takes it back; C_acc");
+    assert_null(strstr(str_text(&m->message.text), "; C_acc"));
     model_free(m);
     m = model_on(GMM);
     press(m, "g j j c");                                 /* K, the innermost one */
-    assert_shows(m, "# keeps no partial sums: no reduction is inside of K; at=N does");
+    assert_shows(m, "# keeps no partial sums: no reduction is inside of K; at=N keep");
     type_line(m, "undo");
     press(m, ": loop Space reorder Space C Space K Space M Space N Enter");
     press(m, ": loop Space cache_write Space C Space at=N Enter");
@@ -1116,6 +1158,22 @@ static void test_clearing_the_prompt(void **state)
     press(m, "C-u");
     assert_int_equal(m->prompt.line.len, 0);
     press(m, "Esc");
+    model_free(m);
+}
+
+/* A command without its colon, whose first letter saves, is offered as a command. */
+static void test_commands_are_no_file_names(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "s et Space isa Space plain Enter");
+    assert_shows(m, ":set isa plain");
+    assert_shows(m, "nothing was saved: that is a command, which begins with :");
+    press(m, "Esc s plit Space C Space N Space 16 Enter");
+    assert_shows(m, ":split C N 16");
+    press(m, "Home loop Space Enter");
+    assert_string_equal(step_of(m), "loop split C N 16");
+    assert_int_equal(m->session->path[0], 0);
     model_free(m);
 }
 
@@ -1709,6 +1767,8 @@ static void undone_steps_are_not_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_narrow_panes_say_misses),
+        cmocka_unit_test(test_share_of_the_ceiling),
         cmocka_unit_test(test_the_best_stays),
         cmocka_unit_test(test_gpu_without_a_device),
         cmocka_unit_test(test_fewer_cores_keep_the_numbers),
@@ -1744,6 +1804,7 @@ int main(void)
         cmocka_unit_test(test_tour_wants_its_step),
         cmocka_unit_test(test_tour_fits_the_registers),
         cmocka_unit_test(test_panes_resize),
+        cmocka_unit_test(test_commands_are_no_file_names),
         cmocka_unit_test(test_search_in_steps),
         cmocka_unit_test(test_search_in_lists),
         cmocka_unit_test(test_help_keeps_the_search_of_the_view),

@@ -336,8 +336,8 @@ static void test_ledger_changes_the_past(void **state)
     press(m, "g j e C-u edit Space 1 Space loop Space split Space C Space K Space 8 Space 4 Enter");
     assert_shows(m, "1 loop split C K 8 4 ");            /* "edit 1 " was there already */
     press(m, "g j e Enter");
-    assert_shows(m, "step 1 is as it was");              /* and u would take back another change */
-    assert_hides(m, "u takes it back");
+    assert_shows(m, "step 1 is unchanged");              /* and u would take back another change */
+    assert_hides(m, "u undoes this change");
     press(m, "g j e C-u edit Space 1 Space loop Space split Space C Space Q Space 8 Space 4 Enter");
     assert_shows(m, ":edit 1 loop split C Q 8 4");
     assert_shows(m, "C has no loop Q");
@@ -469,7 +469,9 @@ static void test_branches(void **state)
     assert_string_equal(model_branch(m), "tiled");
     press(m, "Enter");
     assert_shows(m, "Steps: tiled");
-    press(m, "B k Enter");
+    press(m, "B k p");
+    assert_string_equal(str_text(&m->prompt.line), "pick main ");
+    press(m, "Esc B k Enter");
     assert_shows(m, "Steps: main");
     assert_string_equal(step_of(m), "loop parallel C M");
     press(m, "B j d Enter");
@@ -811,7 +813,7 @@ static void test_menu_of_a_layout_tells_what_is_illegal(void **state)
 {
     (void)state;
     static const char *const key[] = { "e", "S", "r", "f", "U", "P" };
-    static const char given[] = "Inp_in is a tensor of the caller's, who gives its layout";
+    static const char given[] = "Inp_in belongs to the caller, who chooses its layout";
     struct model *m = model_on("c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
     model_resize(m, 120, 40);
     press(m, "3 g Enter");
@@ -1167,7 +1169,7 @@ static void test_start_shows_the_newest(void **state)
     assert_shows(m, "work 01");
     assert_hides(m, "work 00");
     press(m, "g d");
-    assert_shows(m, "d again forgets");
+    assert_shows(m, "press d again to delete this unsaved session");
     assert_shows(m, "work 12");
     press(m, "d");
     assert_hides(m, "work 12");

@@ -447,8 +447,8 @@ static void gpu_kernels_are_right(void **state)
 static void what_does_not_work_says_so(void **state)
 {
     static const struct { const char *spec, *step, *text, *fix; } row[] = {
-        { "gmm m=8 k=8 n=8 type=bf15", NULL, "type= takes no \"bf15\"", "type=bf16" },
-        { "gmm m=8 k=8 n=8 type=double", NULL, "type= takes no", "f32 f16 bf16" },
+        { "gmm m=8 k=8 n=8 type=bf15", NULL, "\"bf15\" is not a value of type=", "type=bf16" },
+        { "gmm m=8 k=8 n=8 type=double", NULL, "is not a value of type=", "f32 f16 bf16" },
         { "x = input n=4 c=4 type=f17; y = relu(x)", NULL, "no element type \"f17\"", "f16" },
         { "x = input n=4 c=4 type=f16; w = const n=4 c=4 type=bf16; y = add(x, w)", NULL,
           "one before it type=f16", "one type" },

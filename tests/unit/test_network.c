@@ -150,11 +150,11 @@ static const struct stepped steps[] = {
     { BLOCK, { "module cut x" }, "no kernel computes x" },
     { BLOCK, { "module cut nothing" }, "no tensor nothing" },
     { BLOCK, { "module join b r" }, "does not read t" },
-    { BLOCK, { "module join b s" }, "by one kernel already" },
+    { BLOCK, { "module join b s" }, "already computed by one kernel" },
     { BLOCK, { "module join r" }, "a step of a network is" },
     { BLOCK, { "loop split a W 2 3" }, "a step of a network is" },
     { "x = input a=4 b=6; y = softmax(x) axis=1; z = exp(y); w = softmax(y) axis=0; v = add(z, w)",
-      { "module join y z" }, "w reads y as well" },
+      { "module join y z" }, "y has to be stored, because w reads it as well" },
     /* both readers are in the kernel by then */
     { "x = input a=4 b=6; y = softmax(x) axis=1; z = exp(y); w = softmax(y) axis=0; v = add(w, z)",
       { "module join z v", "module join y v" }, "v" },

@@ -168,6 +168,20 @@ static void shares_above_the_peak(void **state)
     model_free(m);
 }
 
+/* A second measurement says how the time of the network changed. */
+static void measuring_again_says_the_change(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    model_resize(m, 160, 30);
+    hand_in(m, false);
+    hand_in(m, true);
+    assert_hides(m, "the network takes");
+    hand_in(m, true);
+    assert_shows(m, "the network takes 600 µs; before 600 µs (same)");
+    model_free(m);
+}
+
 /* Both shares of the peak, of the network and of a kernel, count what is executed. */
 static void shares_count_what_is_executed(void **state)
 {
@@ -458,7 +472,7 @@ static void command_opens_graphs_without_steps(void **state)
     (void)state;
     struct model *m = model_on("gmm m=8 k=8 n=8");
     assert_false(model_run(m, "network"));
-    assert_shows(m, "no graph of several kernels without steps");
+    assert_shows(m, "this session cannot open as a network");
     model_free(m);
     m = model_on(TWICE);                  /* two products: it opens as one */
     assert_null(m->session);
@@ -531,9 +545,9 @@ static void the_network_is_cut_and_joined(void **state)
     assert_false(model_run(m, "module cut y"));
     assert_shows(m, "is the result of a kernel already");
     assert_false(model_run(m, "module cut "));
-    assert_shows(m, "Tab in the list of kernels offers tensors");
+    assert_shows(m, "Tab offers tensors");
     assert_false(model_run(m, "module cut Add"));        /* its name in the kernel's text */
-    assert_shows(m, "Tab in the list of kernels offers tensors");
+    assert_shows(m, "Tab offers tensors");
     assert_shows(m, "inside:   b");
     assert_false(model_run(m, "undo"));
     assert_true(model_run(m, "module join a b"));
@@ -627,20 +641,20 @@ static void idle_steps_are_told(void **state)
     press(m, "Esc");
     run_jobs(m);
     assert_shows(m, "* 1 with chosen steps");
-    assert_hides(m, "out of use");
+    assert_hides(m, "no longer in the network");
     type_line(m, "module cut b");
     run_jobs(m);
     assert_string_equal(str_text(&m->message.text),
-                        "the chosen steps of 1 kernel are out of use, since the network has no "
-                        "such kernel now; its session keeps them");
+                        "1 kernel with chosen steps is no longer in the network; the session keeps "
+                        "these steps");
     model_resize(m, 240, 40);             /* in one line, also behind conversions */
     press(m, "G");
-    assert_shows(m, "; the chosen steps of 1 kernel are out of use");
+    assert_shows(m, "; 1 kernel with chosen steps is no longer in the network");
     press(m, "u");
     run_jobs(m);
     assert_string_equal(str_text(&m->message.text),
                         "the chosen steps of 1 kernel are in use again");
-    assert_hides(m, "out of use");
+    assert_hides(m, "no longer in the network");
     model_free(m);
 }
 
@@ -1288,6 +1302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(export_is_copied),
+        cmocka_unit_test(measuring_again_says_the_change),
         cmocka_unit_test(shares_above_the_peak), cmocka_unit_test(shares_count_what_is_executed),
         cmocka_unit_test(lists_of_kernels),
         cmocka_unit_test(sums_leave_nothing_out_in_silence), cmocka_unit_test(noise_is_marked),

@@ -129,7 +129,7 @@ static void reasons(void **state)
             "loop reorder C M.0 K.0 M.1 K.1 N.0 K.2 M.2 N.1" } },
         { "c2d n=2 i=3 h=8 w=8 o=16 k=3", "reorder", "of O has another place",
           { "loop reorder Conv W H O N I KH KW" } },
-        { "c2d n=2 i=3 h=8 w=8 o=16 k=3", "unroll", "3 iterations of KH has no mark",
+        { "c2d n=2 i=3 h=8 w=8 o=16 k=3", "unroll", "3 iterations of KH is not marked unroll",
           { "loop unroll Conv I" } },
         { "gmm m=16 k=32 n=16", "prefetch", "B is prefetched in K, 4 ahead",
           { "loop prefetch C B at=K ahead=4" } },

@@ -235,7 +235,8 @@ static void test_reasons(void **state)
     assert_false(run(h, "move 2 up", &e));
     assert_non_null(strstr(e.text, "cannot vectorize loop N of C: loop K runs inside it"));
     assert_string_equal(e.fix, "make N the innermost loop (loop reorder C ... N) or unroll K; a "
-                               "move never changes or holds another step; e and d may");
+                               "move must leave every other step legal; use e (edit) or d (drop) "
+                               "instead");
     history_free(h);
     h = must_open(CONV);
     must_run(h, "loop split Conv W 4 7");
@@ -258,7 +259,8 @@ static void test_idle_splits(void **state)
     must_run(h, "layout set Conv \"N O/16 H W 16o\"");
     history_rebased_print(h, &s);
     assert_string_equal(str_text(&s), "step 1 is inserted, 2 later steps replayed, 1 renamed; "
-                        "step 2: it divides nothing now: O.1 has 16 iterations; u takes it back");
+                        "step 2: it divides nothing now: O.1 has 16 iterations; u undoes this "
+                        "change");
     str_free(&s);
     history_free(h);
 }
@@ -278,14 +280,15 @@ static void test_other_loops(void **state)
     must_run(h, "edit 1 loop split C N 32 4 4");
     history_rebased_print(h, &s);
     assert_string_equal(str_text(&s), "2 later steps replayed; step 2: N.1 is now another loop "
-                        "(extent 4, was 64), and so in 1 later step; u takes it back");
+                        "(extent 4, was 64), and 1 later step has another effect now, too; u "
+                        "undoes this change");
     const int *path = history_path(h, 0, &n, &at);
     assert_string_equal(history_state(h, path[3])->note,
                         "N.1 is now another loop (extent 4, was 64)");
     must_run(h, "insert 4 loop parallel C N.0");
     str_clear(&s);
     history_rebased_print(h, &s);
-    assert_string_equal(str_text(&s), "step 4 is inserted; u takes it back");
+    assert_string_equal(str_text(&s), "step 4 is inserted; u undoes this change");
     path = history_path(h, 0, &n, &at);
     assert_non_null(history_state(h, path[3])->note);     /* it stays */
     must_run(h, "undo");
@@ -341,7 +344,7 @@ static void test_held_are_named(void **state)
     must_run(h, "edit 1 loop fuse C M N");
     history_rebased_print(h, &s);
     assert_string_equal(str_text(&s), "3 later steps replayed; 3 no longer apply and are kept for "
-                        "repair (steps 2, 3, 4); u takes it back");
+                        "repair (steps 2, 3, 4); u undoes this change");
     str_free(&s);
     history_free(h);
 }
@@ -408,7 +411,7 @@ static void test_said(void **state)
         { "undo 4", "undid 3 changes and 1 step; this is step 2" },
         { "redo 4", NULL }, { "undo 4", NULL }, { "redo", NULL },
         { "edit 2 loop unroll Conv KH", NULL }, { "goto 1", NULL },
-        { "undo", "went back to step 3; undo again takes back: edit 2 loop unroll Conv KH" },
+        { "undo", "went back to step 3; the next undo reverts: edit 2 loop unroll Conv KH" },
         { "undo", "undid: edit 2 loop unroll Conv KH" },
     };
     struct history *h = must_open(CONV);

@@ -272,7 +272,7 @@ static void test_long_output(void **state)
         fail_msg("%s", e.text);
     assert_non_null(strstr(str_text(&out), "\nlong:\n  0000        FADD R1, R2, 000"));
     assert_true(str_ends(str_text(&out), "0\n// The listing is cut here: nvdisasm printed more than"
-                                         " can be read.\n\nsecond:\n  0000        EXIT\n"));
+                                         " 1 MiB.\n\nsecond:\n  0000        EXIT\n"));
     str_free(&out);
     remove_tools();
 }

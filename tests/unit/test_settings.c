@@ -92,6 +92,7 @@ static void test_errors(void **state)
         {"keys: {Esc: measure}\n", 1, 8, "Esc keeps its meaning", ""},
         {"keys:\n  F5: meazure\n", 2, 7, "no step or command \"meazure\"", "did you mean measure?"},
         {"keys: {F5: undo %V}\n", 1, 12, "%V stands for nothing", "%T is the stage"},
+        {"keys: {F5: drop %W}\n", 1, 12, "%W stands for nothing", "%T is the stage"},
         {"keys: {F5: \"\"}\n", 1, 12, "", ""},
         {"keys: {F5: as F13}\n", 1, 12, "\"F13\" does nothing here", "as j"},
         {"keys: {F5: as S}\n", 1, 12, "\"S\" does nothing here", "under its name"},

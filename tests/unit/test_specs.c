@@ -82,15 +82,15 @@ static const struct bad_spec {
     int col, len;
     const char *text, *fix;
 } bad_specs[] = {
-    { "c2d i=1 h=6 o=1 k=3 act=gely", ERR_NAME, 25, 4, "act= takes no \"gely\"",
+    { "c2d i=1 h=6 o=1 k=3 act=gely", ERR_NAME, 25, 4, "\"gely\" is not a value of act=",
       "did you mean act=gelu?" },
-    { "c2d i=1 h=6 o=1 k=3 act=3", ERR_NAME, 25, 1, "act= takes no \"3\"",
+    { "c2d i=1 h=6 o=1 k=3 act=3", ERR_NAME, 25, 1, "\"3\" is not a value of act=",
       "one of none relu relu6 sigmoid" },
     { "c2d i=1 h=6 o=1 k=3 act=", ERR_SYNTAX, 21, 4, "act= has no value", "write act=none" },
     { "c2d i=1 h=6 o=1 k=3 act=gelu relu=1", ERR_SYNTAX, 21, 8,
       "act= sets what relu=1 already sets", "leave out relu=1, or act=gelu" },
     { "act c=3", ERR_SYNTAX, 1, 3, "act needs f=", "try `act" },
-    { "act c=3 f=none", ERR_NAME, 11, 4, "f= takes no \"none\"", "relu6" },
+    { "act c=3 f=none", ERR_NAME, 11, 4, "\"none\" is not a value of f=", "relu6" },
     { "c2d i=1 h=6 o=1 k=3 p=1 ph0=2", ERR_SYNTAX, 25, 5, "ph0= sets what p=1 already sets",
       "either p= or the sides" },
     { "c2d i=1 h=6 o=1 k=3 ph=1 ph1=2", ERR_SYNTAX, 26, 5, "ph1= sets what ph=1 already sets",

@@ -577,7 +577,7 @@ static void stopped_goes_on(void **state)
     press(m, "x");
     assert_true(model_desired_job(m, LANE_TUNE, &w));
     assert_shows(m, "stopping");
-    assert_shows(m, "again stops without that");
+    assert_shows(m, "x again skips these timings");
     press(m, "x");
     assert_false(model_desired_job(m, LANE_TUNE, &w));
     assert_shows(m, "stopping");
@@ -651,7 +651,7 @@ static void promises_are_kept(void **state)
     press(m, "u");
     assert_hides(m, "t goes on where it was");
     assert_shows(m, "t starts a new search");
-    assert_shows(m, ":switch main` it");
+    assert_shows(m, "after `:switch main`, t");
     press(m, ": switch Space main Enter");
     assert_shows(m, "t goes on where it was");
     press(m, ": switch Space tuned Enter t");

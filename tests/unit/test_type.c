@@ -189,7 +189,8 @@ static void one_kernel_has_one_type(void **state)
     b[1].type = &type_f32;
     mixed.buffer = b;
     assert_false(gen_c(&mixed, &o, &c, &e));
-    assert_string_equal(e.text, "A has elements of type f64 and B of type f32: code has one type");
+    assert_string_equal(e.text, "A has elements of type f64, but B has type f32: a kernel computes "
+                        "in one type");
 }
 
 /* --- Whole programs --------------------------------------------------------------------------- */
@@ -217,7 +218,8 @@ static void must_be_right(const char *spec, const char *const *steps, const char
             assert_int_equal(c->cost.l1_misses, elems * 8 / 64);
     }
     assert_false(m.baseline[VENDOR_ONEDNN].available);
-    assert_string_equal(m.baseline[VENDOR_ONEDNN].reason, "no library is asked for float64");
+    assert_string_equal(m.baseline[VENDOR_ONEDNN].reason,
+                        "there are no baselines for tensors of float64");
 }
 
 static void a_gmm_is_measured_and_verified(void **state)

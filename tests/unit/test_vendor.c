@@ -229,7 +229,7 @@ static void graphs_have_reasons(void **state)
 {
     static const struct { const char *spec, *why; } rows[] = {
         { "x = input n=1 i=4 h=8 w=8; a = c2d(x) o=4 k=3 p=1; b = c2d(a) o=4 k=1",
-          "no single call of a library computes conv2d after convolution 3x3" },
+          "no library can compute convolution 3x3 and then conv2d in one call" },
         { "x = input n=1 c=4; y = reciprocal(x)", "no library has an operator for reciprocal" },
         { "x = input n=1 c=4 h=5 w=5; p = pad(x) before=0,0,1,1 after=0,0,1,1 value=2; "
           "y = maxpool(p) k=2", "libraries pad with -inf here, but the graph pads with 2" },
@@ -240,8 +240,8 @@ static void graphs_have_reasons(void **state)
         /* Seven of the eight functions that may follow; scale and shift are two more. */
         { "x = input n=1 i=4 h=8 w=8; c = c2d(x) o=4 k=3 p=1; r1 = relu(c); r2 = relu(r1); "
           "r3 = relu(r2); r4 = relu(r3); r5 = relu(r4); r6 = relu(r5); r7 = relu(r6); y = bn(r7)",
-          "no single call of a library computes norm after convolution 3x3, relu, relu, relu, "
-          "relu, relu, relu, relu, mul" },
+          "no library can compute convolution 3x3, relu, relu, relu, relu, relu, relu, relu, mul "
+          "and then norm in one call" },
     };
     struct err e;
     struct vendor_problem v;

@@ -1,0 +1,81 @@
+/* Steps of the network itself: module cut, module join, and taking them back. */
+#include "app/model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sessions/file/session_network.h"
+
+/* Returns the arguments of a line whose first word is `word`, or NULL. */
+static const char *after_word(const char *line, const char *word)
+{
+    size_t n = strlen(word);
+    bool is = str_starts(line, word) && (line[n] == ' ' || !line[n]);
+    return is ? line + n + strspn(line + n, " ") : NULL;
+}
+
+void model_network_forget_undone(struct app_network *n)
+{
+    for (int i = 0; i < n->undone.len; i++)
+        free(n->undone.data[i]);
+    vec_clear(&n->undone);
+}
+
+bool model_network_takes(const char *line)
+{
+    return after_word(line, "module") || after_word(line, "undo") || after_word(line, "redo");
+}
+
+static bool network_changed(struct model *m)
+{
+    model_network_update(m);
+    model_keep_safe(m);
+    return true;
+}
+
+static bool undo_steps(struct model *m, long long n)
+{
+    struct app_network *net = m->network;
+    char *last = NULL;
+    int undone = net->undone.len;
+    while (n-- > 0 && (last = session_network_undo(net->session)) != NULL)
+        vec_push(&net->undone, last);
+    return net->undone.len > undone ? network_changed(m)
+                                    : model_say_error(m, "the network has no step to undo", "");
+}
+
+static bool redo_steps(struct model *m, long long n)
+{
+    struct app_network *net = m->network;
+    struct err e;
+    if (net->undone.len == 0)
+        return model_say_error(m, "no step of the network was undone", "");
+    for (; n > 0 && net->undone.len > 0; n--) {
+        char *line = net->undone.data[net->undone.len - 1];
+        if (!session_network_step(net->session, line, &e)) {
+            network_changed(m);           /* the earlier steps stay redone */
+            return model_error(m, &e);
+        }
+        net->undone.len--;
+        free(line);
+    }
+    return network_changed(m);
+}
+
+bool model_network_step(struct model *m, const char *line)
+{
+    const char *undo = after_word(line, "undo"), *redo = after_word(line, "redo");
+    const char *count = undo ? undo : redo;
+    long long n = 1;
+    struct err e;
+    if (count && *count && !str_to_int64(count, 1, 10000, &n))
+        return model_say_error(m, "the number of steps is 1 to 10000", "undo 3");
+    if (undo)
+        return undo_steps(m, n);
+    if (redo)
+        return redo_steps(m, n);
+    if (!session_network_step(m->network->session, line, &e))
+        return model_error(m, &e);
+    model_network_forget_undone(m->network);
+    return network_changed(m);
+}
