@@ -9,7 +9,7 @@
 #include "app/cli/cli.h"
 #include "kernels/base/str.h"
 
-#define STACK_BYTES ((rlim_t)8 << 20)             /* stack of each thread and of compilers */
+#define STACK_BYTES ((rlim_t)8 << 20)             /* stack of a thread, and of a compiler */
 #define LEAST_STACK_BYTES ((rlim_t)2 << 20)       /* kernels have up to 1 MiB of local buffers */
 #define FILES 256
 #define LEAST_FILES 20
@@ -22,8 +22,8 @@ static void on_abort(int sig)
     _exit(EXIT_BUG);
 }
 
-/* Raises a limit of this process to `want` if allowed.  Prints an error and returns false when it
- * stays below `least`. */
+/* Raises the limit `what` of this process to `want`, or to the hard limit if that is lower. Returns
+ * false, after it has printed an error, when the limit stays below `least`. */
 static bool allow(__rlimit_resource_t what, rlim_t want, rlim_t least, const char *needed)
 {
     struct rlimit l;
@@ -45,8 +45,8 @@ static bool allow(__rlimit_resource_t what, rlim_t want, rlim_t least, const cha
     return false;
 }
 
-/* Raises the default stack size of new threads. glibc takes it from the limit at program start, so
- * raising the limit now does not change it. */
+/* Raises the default stack size of new threads, if it is below LEAST_STACK_BYTES. glibc has taken
+ * it from the limit at program start, so `allow` does not change it. */
 static void enlarge_threads(void)
 {
     pthread_attr_t attr;
@@ -59,8 +59,9 @@ static void enlarge_threads(void)
     pthread_attr_destroy(&attr);
 }
 
-/* Sets only the encoding of the user's locale.  Names of tensors and dims need ASCII case rules (in
- * Turkish, the small letter of I is not i), and files and JSON need the decimal point. */
+/* Takes only the encoding from the user's locale, UTF-8 or not. Everything else stays as in the
+ * locale "C": names of tensors and dims need ASCII case rules (in Turkish, the small letter of I is
+ * not i), and files and JSON need the decimal point. */
 static void set_locale(void)
 {
     setlocale(LC_CTYPE, "");

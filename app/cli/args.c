@@ -49,7 +49,7 @@ static const char *cmd_title(enum cmd cmd)
     return cmd == CMD_SCREEN ? "the screen" : args_cmd[cmd].name;
 }
 
-/* Refuses an unknown option; suggests the nearest option of cmd. */
+/* Refuses an unknown option, the first n bytes of `word`; suggests the nearest option of cmd. */
 static bool unknown_option(enum cmd cmd, const char *word, size_t n, struct err *e)
 {
     const char *candidate[OPT_COUNT];

@@ -21,7 +21,7 @@ enum opt {
     OPT_COUNT
 };
 
-/* One bit per command; an option has the set of the commands that take it. */
+/* One bit per command. opt_info.commands is the set of the commands that take the option. */
 enum {
     IN_SCREEN = 1 << CMD_SCREEN,
 #define COMMAND(id, name, operands, summary, detail) IN_##id = 1 << CMD_##id,
@@ -47,32 +47,35 @@ struct args {
 /* Reads a command line. The command is the first word that is not an option. Options are written
  * `--name value`, `--name=value`, `-n value` or `-nvalue`; `--` ends them; a lone `-` is a word.
  *
- * If the operand of an option is in brackets, its value may be left out, and is then "". The next
- * argument is its value if it fits: for "[word,word]" a list of these words, for "[NAME.json]" a
- * word with that ending, for any other operand a word that is not an option.
+ * An option whose operand is in brackets may be given without a value; the value is then "". The
+ * argument after such an option is its value only if it fits the operand: "[word,word]" takes a
+ * list of these words, "[NAME.json]" takes a word with that ending, and any other operand takes a
+ * word that is not an option.
  *
  * ERR_SYNTAX: an unknown option (the fix names the nearest one), an option that the command does
- * not take, or a missing or surplus value. *out must be freed even after an error. */
+ * not take, or a missing or surplus value. The caller frees *out, even after an error. */
 bool args_parse(int argc, char **argv, struct args *out, struct err *e);
 void args_free(struct args *a);
 
 bool args_has(const struct args *a, enum opt o);
 const char *args_value(const struct args *a, enum opt o);       /* the last one given, or NULL */
-/* Joins all values given for o with commas, in *out; NULL when there are none. */
+/* Joins all values given for o with commas in *out, which must be empty. Returns the text of *out;
+ * NULL: no value is given. */
 const char *args_joined(const struct args *a, enum opt o, struct str *out);
-/* Reads the number given for option o. Without the option *out keeps its value. ERR_RANGE names the
- * option. */
+/* Reads the number given for option o. Without the option *out keeps its value. ERR_RANGE: the
+ * value is not a number from lo to hi. */
 bool args_int(const struct args *a, enum opt o, int lo, int hi, int *out, struct err *e);
 bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,
                  struct err *e);
-/* Reads --seed, at least `least`. */
+/* Reads --seed, a whole number that is at least `least`; else as args_int. */
 bool args_seed(const struct args *a, int least, uint64_t *out, struct err *e);
-/* Reads --baselines as vendor_parse does; without a value it means all. */
+/* Reads --baselines as vendor_parse does; --baselines without a value means all. Without the option
+ * *out keeps its value. */
 bool args_baselines(const struct args *a, unsigned *out, struct err *e);
-/* Reads --threads, --seed, --time, --limit, --cold, --huge-pages, --compiler, and --target or
- * --isa. */
+/* Reads --threads (default 1), --seed (default 1), --time, --limit, --cold, --huge-pages,
+ * --compiler, and --target or --isa. */
 bool args_measure(const struct args *a, struct measure_opts *o, struct err *e);
-/* Reads --target, or else --isa, as target_find does; without both *out keeps its value. Refuses a
- * GPU for a command that has no --target. */
+/* Reads --target as target_find does; if it is not given, --isa. If neither is given, *out keeps
+ * its value. Refuses a GPU for a command that has no --target. */
 bool args_target(const struct args *a, const struct target **out, struct err *e);
 #endif

@@ -20,7 +20,7 @@
 
 enum { SCRIPT_MAX_BYTES = 4 << 20 };
 
-static struct cancel interrupted;        /* set by signals, and by a search that stops itself */
+static struct cancel interrupted;        /* raised by signals, and by a search that stops itself */
 static struct cancel signalled;
 
 static void on_signal(int sig)
@@ -37,15 +37,16 @@ static void say_cancelled(void)
         return;
 }
 
-/* Catches the signals that end a command. SIGHUP (the terminal closes) ends it cleanly, but is
- * ignored under nohup. */
+/* Catches the signals that end a command. SIGHUP, which comes when the terminal closes, ends the
+ * command cleanly; under nohup it stays ignored. */
 static void catch_interrupts(void)
 {
     signals_catch(&(struct signals){ .caught = on_signal, .last = say_cancelled,
                                      .late = EXIT_CANCELLED, .keep_hup = true });
 }
 
-/* Joins the operands to the name of the session: an unquoted operator is several words. */
+/* Joins the operands with blanks to the name of the session, because an operator without quotes is
+ * several words. */
 static bool session_name(const struct args *a, struct str *out, struct err *e)
 {
     if (a->word.len == 0)
@@ -62,7 +63,7 @@ static bool session_name(const struct args *a, struct str *out, struct err *e)
     return err_fix(e, "tilescope bench compares sessions");
 }
 
-/* Refuses a line whose first word is not a step and not a command of the history. */
+/* Refuses a line whose first word is neither a step nor a command of the history. */
 static bool no_such_step(const char *line, struct err *e)
 {
     char word[40];
@@ -82,7 +83,8 @@ static bool no_such_step(const char *line, struct err *e)
     return err_at(e, 1 + (int)(first - line), len);
 }
 
-/* The session that the lines of a script change. rebases: one of them changed a past step. */
+/* The session that the lines of a script change. rebases: whether a line has changed a past
+ * step. */
 struct script { struct opened *o; bool rebases; };
 
 static bool script_line(void *of, const struct cli_line *l, struct err *e)
@@ -116,8 +118,8 @@ static bool is_session(const char *text)
     return false;
 }
 
-/* Refuses a script after which a step is held (has no effect), because its author expects every
- * step to apply. */
+/* Refuses a script that leaves a step held (without effect), because the author of a script expects
+ * every step to apply. */
 static bool check_none_held(const struct history *h, const char *script, struct err *e)
 {
     int n, at;
@@ -179,8 +181,9 @@ static int position(const struct history *h)
     return at;
 }
 
-/* Applies --branch, --steps and --step, in this order. Only --steps changes the current state that
- * the file stores; cli_go_home undoes the effect of the other two. */
+/* Applies --branch, --steps and --step, in this order. --steps changes which state is current in a
+ * saved file. The other two do not: cli_go_home undoes them. With --steps, --branch is not undone,
+ * because the new steps are on that branch. */
 static bool move(const struct args *a, const struct session_place *place, struct opened *o,
                  struct err *e)
 {
@@ -226,7 +229,9 @@ static bool read_accuracy(const struct args *a, struct session *s, struct err *e
     return true;
 }
 
-/* nodes: receives the nodes of an unsupported model (session_from_onnx); may be NULL. */
+/* Opens the session that the operands name, and applies the options that choose its accuracy,
+ * kernel and state. nodes: receives the nodes of an unsupported model (session_from_onnx); may be
+ * NULL. */
 static bool open_all(const struct cli *c, struct opened *out, struct str *nodes, struct err *e)
 {
     const struct args *a = c->args;
@@ -249,7 +254,7 @@ static bool open_all(const struct cli *c, struct opened *out, struct str *nodes,
     return ok;
 }
 
-/* Notes that a killed run left unsaved changes of this session. (The screen asks instead:
+/* Prints a note if a killed run has left unsaved changes of this session. (The screen asks instead:
  * model_recover.c.) */
 static void note_unsaved(const struct cli *c, const struct session *s)
 {
@@ -318,8 +323,8 @@ bool cli_says_beside(const char *path, const char *where, struct err *e)
     return err_fix(e, "nothing is lost: compare the two files and keep the one that you want");
 }
 
-/* Saves the session. If no file can be written, an autosave keeps the session for the start
- * screen. */
+/* Saves the session. If the file cannot be written, saves an autosave, which the start screen
+ * offers. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e)
 {
     struct err ignored;
@@ -337,10 +342,12 @@ bool cli_save(struct session *s, const struct goal *to, struct err *e)
     return cli_says_beside(path, s->path, e);
 }
 
-/* Returns the ONNX file that the screen is to read in the background; NULL: none. */
+/* Returns the operand if it is an ONNX file that the screen can read in the background; else
+ * NULL. */
 static const char *onnx_operand(const struct args *a)
 {
-    bool plain = a->word.len == 1 && !args_has(a, OPT_STEPS) && !args_has(a, OPT_BRANCH);
+    bool plain = a->word.len == 1 && !args_has(a, OPT_STEPS) && !args_has(a, OPT_BRANCH)
+              && !args_has(a, OPT_DIM) && !args_has(a, OPT_ACCURACY);
     return plain && str_ends(a->word.data[0], ".onnx") && file_exists(a->word.data[0])
                ? a->word.data[0] : NULL;
 }
@@ -376,7 +383,7 @@ static int open_screen(const struct cli *c, bool tour)
     struct app_settings set;
     bool right = settings_read(&set, &bad);
     if (!right)
-        cli_fail(c, &bad);  /* the terminal shows it again when the screen closes */
+        cli_fail(c, &bad);  /* the terminal shows this error again when the screen closes */
     struct term_opts look = {
         .no_color = !c->color_out,
         .no_unicode = args_has(c->args, OPT_NO_UNICODE) || !set.unicode,
@@ -398,7 +405,7 @@ static int open_screen(const struct cli *c, bool tour)
         session_remember(s->path);
     if (s && args_has(c->args, OPT_STEPS)) {
         s->dirty = true;
-        /* A failure is ignored here; the screen reports later ones. */
+        /* The screen reports later failures; this one is ignored. */
         session_autosave(s, &e);
     }
     cli_close(&o);
@@ -466,8 +473,8 @@ static int dispatch(const struct cli *c)
     UNREACHABLE();
 }
 
-/* Checks that the file of -o can be written, before anything that may take long.  Studies and
- * networks write folders, which they check themselves. */
+/* Checks that the file of -o can be written, before any long work.  `study` and an exported network
+ * write folders; they check these themselves. */
 static bool output_is_writable(const struct args *a, struct err *e)
 {
     const char *to = args_value(a, OPT_OUTPUT);
@@ -503,8 +510,8 @@ static int start(struct cli *c, bool parsed, const struct err *e)
     return dispatch(c);
 }
 
-/* Returns `code`; or, if all went well but stdout could not be written, prints an error and returns
- * EXIT_USAGE. A closed pipe is not an error. */
+/* Returns `code`. But if `code` is EXIT_FINE and stdout could not be written, prints an error and
+ * returns EXIT_USAGE. A closed pipe is not an error. */
 static int finish(int code)
 {
     if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || code != EXIT_FINE)

@@ -17,7 +17,7 @@ enum exit_code {
 
 struct cli {
     const struct args *args;
-    bool color_out, color_err;          /* whether to print colours on stdout, on stderr */
+    bool color_out, color_err;          /* whether to print colours on stdout and on stderr */
     bool progress;                      /* whether stderr is a terminal */
     struct cancel *cancel;              /* raised by signals, and by a search that stops itself */
     const struct cancel *signalled;     /* raised only by signals */
@@ -26,44 +26,51 @@ struct cli {
 /* A session as a command uses it, after --branch, --steps and --step were applied. */
 struct opened {
     struct session *session;
-    VEC(int) marked;                    /* states at a `measure` line of --steps */
-    int home_branch, home_at;  /* branch and step to go back to (cli_go_home); -1: none */
+    VEC(int) marked;  /* ids of the states at which --steps has a `measure` line */
+    int home_branch, home_at;  /* branch and step to which cli_go_home goes back; -1: none */
 };
-/* One line of a script; file is "<stdin>" for "-". */
+/* One line of a script. file: the name of the script, for messages; "<stdin>" for "-". */
 struct cli_line { const char *file; int number; const char *text; };
-/* Calls run for each line of a file, in order, until one fails. */
+/* Calls `run` for each line of the file at path, in order, until a call returns false. */
 bool cli_each_line(const char *path, bool (*run)(void *of, const struct cli_line *l, struct err *e),
                    void *of, struct err *e);
 
 /* Opens the operands of the command line as one session: a file, or an operator in one or several
  * words.  Returns EXIT_FINE; on failure prints the error and returns its exit code. */
 int cli_open(const struct cli *c, struct opened *out);
-/* Like cli_open, but lists all nodes of an ONNX model that has unsupported nodes.  out->session is
- * then NULL, whatever the exit code. */
+/* Like cli_open, but if an ONNX model has unsupported nodes, prints the list of all its nodes.
+ * out->session is then NULL; the exit code is still EXIT_FINE for `show`. */
 int cli_open_or_list(const struct cli *c, struct opened *out);
 /* Whether a session is a network: an ONNX model of several kernels, without steps. */
 bool cli_is_network(const struct session *s);
-/* If --kernel is given, replaces the network *s by a session of the kernel that it names. */
+/* If --kernel is given, opens the kernel that --kernel names as a session of its own, frees the
+ * network *s, and stores that session in *s. */
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e);
 /* Refuses options that only networks take if s is no network, and options that networks do not take
  * if it is one. */
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e);
 struct target;
-/* Refuses, before anything is built, a target of --isa or --target (NULL: none is given) for which
- * the program's loops or tiles are not made.  name: of the session. */
+/* Refuses t, the target of --isa or --target, if the program has loops or tiles that t does not
+ * support.  t NULL: no target is given, and nothing is refused.  name: the session, for messages.
+ * Call this before anything is built. */
 bool cli_target_fits(const struct program *p, const char *name, const struct target *t,
                      struct err *e);
-/* Returns to the state before --branch and --step, because these must not change the saved file. */
+/* Goes back to the branch and step from before --branch and --step, because these options must not
+ * change the branch and step that the file stores.  Call this before the session is saved. */
 bool cli_go_home(struct opened *o, struct err *e);
 void cli_close(struct opened *o);
 
-/* The file to save a session to (path NULL: none), and its state before measuring (file_seen). */
+/* The file to which a session is saved. path NULL: it is not saved. seen: the state of the file
+ * before measuring (file_seen). */
 struct goal { const char *path; uint64_t seen; };
-/* Checks, before hours of measuring, that path can be written. Fills *out. */
+/* Checks that path can be written (path NULL: checks nothing), and fills *out. Call this before
+ * measuring, so that hours of measurements are not lost. */
 bool cli_goal(const struct session *s, const char *path, struct goal *out, struct err *e);
-/* Saves the session. If another program has changed the file meanwhile, saves to a new file beside
- * it and returns false; *e names the new file. */
+/* Saves the session. If another program has changed the file since cli_goal, saves to a new file
+ * beside it and returns false; *e names the new file. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e);
+/* Sets *e: path was changed by another program, so the session is in the file `where`. Returns
+ * false. */
 bool cli_says_beside(const char *path, const char *where, struct err *e);
 
 int cli_main(int argc, char **argv);
@@ -90,22 +97,23 @@ int cli_help(const struct cli *c);
 bool cli_profile(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 /* cli_lens.c: --what lens. */
 bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e);
-/* Refuses a file name that asks for another picture than SVG. */
+/* Refuses a path that ends like a picture other than SVG (".png"). path NULL: refuses nothing. */
 bool cli_check_picture(const char *path, struct err *e);
-/* Appends a view of `show` as SVG: the screen's view, wrapped at `width` columns; or, if the screen
- * has no such view, `text`, the view as plain text. Takes ownership of o->session. */
+/* Appends the view `what` of `show` as SVG. If the screen has this view, draws it as the screen
+ * does, wrapped at `width` columns; if not, draws `text`. Takes ownership of o->session. */
 void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,
                   const struct str *text, struct str *out);
 
-/* Prints the nodes of a model that cannot be opened; if no nodes are listed, prints the error. */
+/* Prints `nodes`, the list of the nodes of a model that cannot be opened, and empties it. If it is
+ * NULL or empty, prints the error. Returns the exit code. */
 int cli_onnx_fail(const struct cli *c, struct str *nodes, const struct err *e);
 
 /* Appends the overview: the commands, and where to find more help. */
 void cli_help_usage(struct str *out);
 /* Appends what `CMD --help` prints: synopsis, description and options. */
 void cli_help_command(struct str *out, enum cmd cmd);
-/* Appends the help of a topic, command or operator; NULL: appends their list.  ERR_NAME suggests a
- * name. */
+/* Appends the help of a topic, command or operator; topic NULL: appends a list of all of them.
+ * ERR_NAME: there is no help on `topic`; the fix suggests the nearest name. */
 bool cli_help_topic(struct str *out, const char *topic, struct err *e);
 
 /* Prints the error on stderr.  Returns the exit code for it. */
@@ -114,28 +122,29 @@ int cli_fail(const struct cli *c, const struct err *e);
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the width of the terminal on stdout; else $COLUMNS, else `otherwise`. */
 int cli_columns(int otherwise);
-/* Wraps the complete lines of out from byte `from` on at blanks, to the width of the terminal or 80
- * columns; continuation rows are indented by hang. */
+/* Wraps the lines of out that begin at byte `from` or later, at blanks, to the width of the
+ * terminal or 80 columns; continuation rows are indented by hang. */
 void cli_wrap(struct str *out, size_t from, int hang);
 struct doc;
-/* Appends the lines of a document: in colour on a terminal, in ASCII without cli_has_unicode. */
+/* Appends the lines of a document: with colours if stdout has them (color_out), and with ASCII
+ * drawings if cli_has_unicode is false. */
 void cli_add_doc(struct str *out, const struct cli *c, const struct doc *d);
 void cli_doc_svg(const struct doc *d, bool unicode, struct str *out);    /* appends d as SVG */
 /* whether the locale has Unicode and --no-unicode is not given */
 bool cli_has_unicode(const struct cli *c);
-/* cli_put writes `out` to stdout, cli_note to stderr; both empty it. They print no escape sequences
- * but those of cli_paint. */
+/* cli_put writes `out` to stdout, cli_note to stderr; both empty `out`. Of escape sequences they
+ * print only those of cli_paint. */
 void cli_put(struct str *out);
 void cli_note(struct str *out);
-/* Notes on stderr which tile of the program needs more registers than target t has (NULL: this
- * machine's), if any does. */
+/* If a tile of the program needs more registers than target t has, prints a note about that tile on
+ * stderr.  t NULL: the target that program_text_target chooses. */
 void cli_note_spill(const struct program *p, const struct target *t);
 
-/* cli_asserts_check checks the syntax of every --assert, before anything is measured.
- * cli_asserts_named checks the names in them against `json`, the report of a result without values,
- * and frees it. cli_asserts evaluates them over the report of the result, prints failed ones on
- * stderr and returns the exit code. good false: the measurement failed (exit code 1), so missing
- * numbers are not an error. */
+/* cli_asserts_check checks the syntax of every --assert. cli_asserts_named checks that every name
+ * in them occurs in `json`, the report of a result without values, and frees `json`. Both are
+ * called before anything is measured. cli_asserts evaluates every --assert over `json`, the report
+ * of the result, prints the failed ones on stderr and returns the exit code. good false: the
+ * measurement has failed, so an --assert over missing numbers is not an error. */
 bool cli_asserts_check(const struct args *a, struct err *e);
 bool cli_asserts_named(const struct args *a, struct str *json, struct err *e);
 int cli_asserts(const struct cli *c, const struct str *json, bool good);
@@ -145,17 +154,19 @@ struct machine_model;
 void cli_text_measurement(struct str *out, const struct cli *c, const struct session *s,
                           const struct measurement *m, unsigned meters,
                           const struct machine_model *model);
-/* Appends a line on the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
+/* Appends a line about st, the state at this position of the branch, which was checked with result
+ * m: "   4  ok  err 1.2e-06  loop ...". */
 void cli_text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
                          const struct measurement *m);
 #define PAINT_GOOD "32"
 #define PAINT_BAD "1;31"
 #define PAINT_DIM "2"
 #define PAINT_BOLD "1"
-/* Appends text in a colour (SGR parameters), or without colour when on is false. */
+/* Appends text in the colour `sgr` (SGR parameters); on false: without colour. */
 void cli_paint(struct str *out, bool on, const char *sgr, const char *text);
 
-/* Returns a progress that prints one line on stderr, overwriting it: "compiling  40 %". */
+/* Returns a progress that prints "compiling  40 %" on stderr, always in the same line; it prints
+ * nothing if stderr is no terminal. */
 struct progress cli_progress(const struct cli *c);
 void cli_progress_clear(const struct cli *c);
 #endif

@@ -19,16 +19,16 @@
 #include "sessions/report/report.h"
 
 enum { NAME_WIDTH = 36 };
-#define SIMULATED_ACCESSES 1e7            /* with more accesses of all threads, only a sample of
-                                           * the blocks is simulated */
+#define SIMULATED_ACCESSES 1e7            /* a kernel whose threads make more accesses than this is
+                                           * simulated for a sample of its blocks */
 
 struct bench_call {
     const struct cli *cli;
     struct measure_opts opts;
-    struct gpu_device gpu;               /* --gpu */
-    int n, n_networks;  /* sessions, and how many of them are networks (all or none) */
-    int n_all;                           /* sessions, then the programs of --against */
-    char outside[MEASURE_MAX_COMPARED][NAME_WIDTH + 1];          /* names of these programs */
+    struct gpu_device gpu;               /* the GPU of --gpu */
+    int n, n_networks;  /* number of sessions; number of networks among them (n or 0) */
+    int n_all;  /* number of contenders: first the sessions, then the programs of --against */
+    char outside[MEASURE_MAX_COMPARED][NAME_WIDTH + 1];  /* names of the programs of --against */
     struct bench_entry entry[MEASURE_MAX_COMPARED];
     struct session *session[MEASURE_MAX_COMPARED];
     struct compared result[MEASURE_MAX_COMPARED];
@@ -43,8 +43,8 @@ static bool read_options(struct bench_call *b, struct err *e)
         && (!gpu || gpu_device_parse(gpu, &b->gpu, e));
 }
 
-/* Opens operand i as contender i.  *n_kernels counts the contenders that --kernel took out of a
- * network. */
+/* Opens operand i as contender i.  Adds 1 to *n_kernels if the contender is a kernel that --kernel
+ * took out of a network. */
 static bool open_contender(struct bench_call *b, int i, int *n_kernels, struct err *e)
 {
     const char *name = b->cli->args->word.data[i];
@@ -64,7 +64,7 @@ static bool open_contender(struct bench_call *b, int i, int *n_kernels, struct e
     return ok;
 }
 
-/* Whether the contenders are all networks, or all kernels. */
+/* Whether all sessions are networks, or none is. */
 static bool one_kind(const struct bench_call *b, struct err *e)
 {
     int network = 0, kernel = 0;
@@ -79,7 +79,7 @@ static bool one_kind(const struct bench_call *b, struct err *e)
     return err_fix(e, "compare networks with each other; --kernel K takes one kernel of a network");
 }
 
-/* Whether --against has a session to compare with, and no option that is for single kernels. */
+/* Refuses --against without a session, and with options that are for single kernels. */
 static bool check_against(const struct args *a, struct err *e)
 {
     static const enum opt other[] = { OPT_KERNEL, OPT_ABLATE };
@@ -116,7 +116,7 @@ static bool no_command(struct err *e)
     return err_fix(e, "--against 'ort: python3 serve.py MODEL.onnx' (help networks)");
 }
 
-/* Adds the programs of --against behind the sessions. */
+/* Adds the programs of --against as contenders, after the sessions. */
 static bool add_outside(struct bench_call *b, struct err *e)
 {
     const struct args *a = b->cli->args;
@@ -156,7 +156,7 @@ static bool open_sessions(struct bench_call *b, struct err *e)
 
 /* --- Text ------------------------------------------------------------------------------------ */
 
-/* Returns the base name of a file, or the operator's text. */
+/* Returns the base name of a file; an operator's text stays as it is. */
 static const char *short_name(const char *name)
 {
     return strchr(name, ' ') ? name : basename(name);
@@ -199,7 +199,7 @@ static void add_ratio(struct str *out, const struct ratio *r)
     str_add(out, "  ");
 }
 
-/* Adds the simulated cost of a kernel that no device could time. */
+/* Adds the simulated time of a kernel that no GPU could time. */
 static void add_simulated(struct str *out, const struct bench_call *b, int i)
 {
     double ms = b->entry[i].simulated_ms, first = b->entry[0].simulated_ms;
@@ -260,18 +260,18 @@ static void add_cold(struct str *out, const struct bench_call *b, int width)
     }
 }
 
-/* Returns the first contender that was timed: ratios refer to it. */
+/* Returns the first contender that was timed. The ratios are to its time. */
 static int reference_of(const struct bench_call *b)
 {
     int i = 0;
-    if (b->entry[0].gpu)                  /* all contenders were simulated */
+    if (b->entry[0].gpu)                  /* simulated: then no contender was timed */
         return 0;
     while (i < b->n_all - 1 && b->result[i].m.latency.runs == 0)
         i++;
     return i;
 }
 
-/* Adds, for each undecided ratio, why it is undecided. */
+/* Adds a note for each undecided ratio that says why it is undecided. */
 static void add_undecided(struct str *out, const struct bench_call *b)
 {
     for (int i = 1; i < b->n_all; i++) {
@@ -283,8 +283,8 @@ static void add_undecided(struct str *out, const struct bench_call *b)
     }
 }
 
-/* Adds notes on what limits the comparison. For example, the ratio of two different operators does
- * not compare schedules. */
+/* Adds notes on what limits the comparison. For example, a ratio between two different operators
+ * says nothing about their schedules. */
 static void add_warnings(struct str *out, const struct bench_call *b)
 {
     const struct bench_entry *first = &b->entry[0];
@@ -358,7 +358,7 @@ static void add_text(struct str *out, const struct bench_call *b)
 
 /* --- The command ----------------------------------------------------------------------------- */
 
-/* Simulates the GPU kernels that are right but that no GPU could time. */
+/* Simulates the GPU kernels that were verified but that no GPU could time. */
 static bool simulate(struct bench_call *b, const struct program *const *p, struct err *e)
 {
     struct progress pr = cli_progress(b->cli);
@@ -396,7 +396,7 @@ static bool check_names(struct bench_call *b, const struct program *const *p, st
     return cli_asserts_named(b->cli->args, &json, e);
 }
 
-/* Whether the options fit the programs. */
+/* Whether --gpu, --isa and --target fit the programs. */
 static bool check_options(const struct bench_call *b, const struct program *const *p,
                           struct err *e)
 {

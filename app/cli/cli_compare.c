@@ -54,7 +54,8 @@ static bool open_side(struct compare_call *x, int i, struct err *e)
     return ok;
 }
 
-/* Simulates one side.  A program that cannot be measured has no misses to compare. */
+/* Simulates the cache misses of one side. If its program is wrong or cannot run, this returns true,
+ * and the side has no misses (sim->available is false). */
 static bool simulate(struct compare_call *x, int i, struct err *e)
 {
     struct measure_opts o = { .meters = METER_SIM, .seed = 1 };

@@ -9,9 +9,9 @@
 #include "sessions/file/session_network.h"
 
 #define MOST_SCHEDULES 64
-#define MOST_COMPILED 8  /* schedules to compile until one needs no stack (no register spills) */
+#define MOST_COMPILED 8  /* most schedules that are compiled to find one without register spills */
 
-/* measured: number of candidates to measure or simulate (--search); 0: no search. gpu: the GPU of
+/* measured: how many candidates --search measures or simulates; 0: no search. gpu: the GPU of
  * --gpu; NULL: the default device. */
 struct expert_opts {
     int measured, threads;
@@ -37,8 +37,8 @@ static bool read_options(const struct args *a, struct expert_opts *o, struct gpu
         && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e);
 }
 
-/* What the search found about its best schedule: the measurement m, or for a GPU the simulated r.
- * Both are NULL if no search was made. */
+/* What the search found about its best schedule: the measurement m, or for a GPU the simulated
+ * rating r. The other one is NULL; both are NULL without a search. */
 struct found { const struct measurement *m; const struct expert_rating *r; };
 
 static void add_rating(struct str *out, const struct expert_rating *r)
@@ -74,8 +74,8 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
     cli_put(&out);
 }
 
-/* Appends the steps of schedule x to the session and saves it. If the session already had steps,
- * the saved program differs from the measured one, so m is not saved. */
+/* Appends the steps of schedule x to the session, and saves the session with measurement m. If the
+ * session already had steps, its program is not the measured one, so m is not saved. */
 static bool write_session(struct session *s, const struct expert_schedule *x, const struct goal *to,
                           const struct measurement *m, struct err *e)
 {
@@ -92,7 +92,8 @@ static bool write_session(struct session *s, const struct expert_schedule *x, co
     return cli_save(s, to, e);
 }
 
-/* Searches the best of n schedules: by measuring, or for a GPU by simulation. */
+/* Measures n schedules, or simulates them for a GPU, and stores the index of the best one in *best,
+ * and its result in *m or *r. */
 static bool search(const struct cli *c, const char *spec, const struct expert_opts *o,
                    const struct expert_schedule *list, int n, int *best, struct measurement *m,
                    struct expert_rating *r, struct err *e)

@@ -9,8 +9,8 @@
 #include "sessions/export/export.h"
 #include "sessions/file/session_network.h"
 
-/* Whether path is a regular file. If it is a device such as /dev/stdout, a message printed there
- * would end up in the exported text. */
+/* Whether path is a regular file, and no device such as /dev/stdout: a message on stdout would then
+ * become a part of the exported text. */
 static bool is_plain_file(const char *path)
 {
     struct stat st;
@@ -38,8 +38,8 @@ static bool write_export(const struct cli *c, const struct opened *o, struct err
     return ok;
 }
 
-/* Whether a graph that would open as a network is exported as one C file: -o names a C file or
- * stdout, or is not given. */
+/* Whether a session that opens as a network is still exported as one C file: it is a graph that is
+ * no model and no network file, and -o names a .c file or stdout, or is not given. */
 static bool wants_file(const struct cli *c, const struct session *s)
 {
     const char *path = args_value(c->args, OPT_OUTPUT);

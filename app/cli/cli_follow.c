@@ -5,7 +5,7 @@
 
 #include "sessions/file/session_place.h"
 
-#define MOST_ROWS 16                      /* most rounds to print; of more, evenly spaced ones */
+#define MOST_ROWS 16                      /* most rounds to print; if there are more, a sample */
 
 bool cli_follow_open(const struct args *a, const struct session *tuned, struct follow *f,
                      struct session **of, struct err *e)

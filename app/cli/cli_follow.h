@@ -4,8 +4,9 @@
 #include "app/cli/cli.h"
 #include "explorer/tune/follow.h"
 
-/* Reads the schedule of --follow into *f. It must be a session of the same operator as `tuned`. *of
- * gets this session, which owns the step lines; without the option *of keeps its value. */
+/* Reads the schedule of --follow into *f, and stores its session in *of. *of owns the step lines of
+ * *f. ERR_SYNTAX: it is not of the same operator as `tuned`. Without the option *of keeps its
+ * value. The caller calls cli_follow_close, even after an error. */
 bool cli_follow_open(const struct args *a, const struct session *tuned, struct follow *f,
                      struct session **of, struct err *e);
 void cli_follow_close(struct follow *f, struct session *of);

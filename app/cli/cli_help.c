@@ -74,7 +74,8 @@ static void print_list(struct str *out)
     str_free(&names);
 }
 
-/* Appends syntax and help of the steps, commands of the prompt and keys that the word names. */
+/* Appends the syntax and help of every step and command of the prompt whose name begins with
+ * `word`, then the keys that run them. Returns whether there is any. */
 static bool help_of_line(struct str *out, const char *word)
 {
     struct str all = {0};

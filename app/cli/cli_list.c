@@ -13,7 +13,8 @@
 #include "profile/measure/meters.h"
 #include "sessions/report/report.h"
 
-/* Adds parameters: "i" is required, "s=1" has a default, "[kh]" is derived when absent. */
+/* Adds the parameters of an operator: "i" is required, "s=1" has a default, and "[kh]" is derived
+ * from others if it is not given. */
 static void add_params(struct str *out, const struct op_family *op)
 {
     for (int i = 0; i < op->n_params; i++) {
@@ -69,8 +70,8 @@ static void ask_nvidia(struct nvidia_info *out)
         nvidia_ask((enum nvidia_part)i, NVIDIA_LIMIT_S, &out[i]);
 }
 
-/* Adds the version, file and devices of NVIDIA's libraries; for a missing one, the reason and how
- * to get it. */
+/* Adds the version, file and devices of each NVIDIA library; or why it is missing, and how to get
+ * it. */
 static void add_nvidia(struct str *out, const struct cli *c, const struct nvidia_info *part)
 {
     cli_paint(out, c->color_out, PAINT_BOLD,
@@ -112,7 +113,8 @@ static void add_metric(struct str *out, const struct metric *m)
     str_free(&name);
 }
 
-/* Adds which events of a set CUPTI_CHIP lacks. CUPTI answers this without a GPU. */
+/* Adds the events of a set that the GPU CUPTI_CHIP does not have. CUPTI knows this without a
+ * GPU. */
 static void add_chip(struct str *out, const struct event_set *s)
 {
     struct cupti_checked c;
@@ -129,7 +131,7 @@ static void add_chip(struct str *out, const struct event_set *s)
                    c.passes ? " and one more for the times" : "");
 }
 
-/* Adds the prose, events and formulas of an event set. */
+/* Adds the description, the events and the formulas of an event set. */
 static void add_set(struct str *out, const struct cli *c, const struct event_set *s)
 {
     cli_paint(out, c->color_out, PAINT_BOLD, s->name);
@@ -154,8 +156,8 @@ static void add_set(struct str *out, const struct cli *c, const struct event_set
         add_metric(out, &s->metric[i]);
 }
 
-/* Finds the event set of --events, or all sets. Reports the user's bad files of event sets on
- * stderr. */
+/* Finds the event set that --events names; without a name, all sets, and reports on stderr the
+ * user's files of event sets that cannot be read. */
 static bool choose_sets(const struct cli *c, struct arena *a, struct event_sets *out,
                         struct err *e)
 {

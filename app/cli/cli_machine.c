@@ -9,7 +9,7 @@
 #include "sessions/report/report.h"
 
 #define DEFAULT_S 3.0
-#define SHORT_S 0.5                      /* with a shorter --time, measure only once */
+#define SHORT_S 0.5                      /* if --time is shorter, the model is measured once */
 
 static void add_cache(struct str *out, const char *name, const struct cache_geometry *g,
                       const char *remark)
@@ -115,8 +115,8 @@ static bool measure(void *ctx, struct machine_model *out, struct err *e)
     return machine_model_measure(t->cc, t->machine, t->seconds, &pr, t->cli->cancel, out, e);
 }
 
-/* Loads the stored model of this machine; else measures and stores one.  fresh->tries is 0 for a
- * stored model. */
+/* Loads the stored model of this machine; if there is none or --measure is given, measures and
+ * stores one.  fresh->tries stays 0 if the model was loaded. */
 static bool get_model(struct task *t, struct machine_fresh *fresh, struct machine_model *out,
                       struct err *e)
 {
@@ -135,7 +135,7 @@ static bool get_model(struct task *t, struct machine_fresh *fresh, struct machin
     return ok;
 }
 
-/* Adds which roofs stay as they were although this measurement found far lower ones. */
+/* Names the roofs that keep their old value because the new measurement found a far lower one. */
 static void add_less(struct str *out, const struct machine_fresh *fresh, const char *path)
 {
     size_t start = out->len;
@@ -147,7 +147,7 @@ static void add_less(struct str *out, const struct machine_fresh *fresh, const c
     cli_wrap(out, start, 0);
 }
 
-/* Adds why the model is doubtful, and which roofs are older than it. */
+/* Adds why the model is doubtful, and which of its roofs are older than the measurement. */
 static void add_doubts(struct str *out, const struct machine_fresh *fresh)
 {
     struct str path = {0};

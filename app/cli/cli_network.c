@@ -30,7 +30,8 @@ static const struct named_array *array_of(const struct opened *o, const struct a
     return arrays_find(all, session_port_name(o->session, tensor));
 }
 
-/* Drops the arrays that have names of inputs: a file of outputs may also have the inputs. */
+/* Removes the arrays that are named like inputs, because a file of outputs may contain the inputs,
+ * too. */
 static void without_inputs(struct arena *a, const struct opened *o, const struct graph *g,
                            struct arrays *all)
 {
@@ -47,8 +48,8 @@ static void without_inputs(struct arena *a, const struct opened *o, const struct
     *all = (struct arrays){ n, list };
 }
 
-/* Reads the file of option `opt`, --inputs or --expect, for the tensors of this role. The file must
- * have all inputs, or at least one output. */
+/* Reads the file that `opt` names: --inputs for the tensors of role TENSOR_INPUT, --expect for
+ * those of role TENSOR_OUTPUT. Refuses a file that lacks an input, or that has no output. */
 static bool read_given(struct arena *a, const struct cli *c, const struct opened *o, enum opt opt,
                        enum tensor_role role, int *n, const struct network_given **out,
                        struct err *e)
@@ -69,7 +70,7 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
         have += mine;
         named += mine && array_of(o, &all, g->tensor[t].name);
     }
-    /* no name matches, but the number of arrays does: take them in order */
+    /* If no name matches, but the number of arrays does, the arrays are taken in order. */
     bool by_place = named == 0 && all.n == have;
     struct network_given *list = ARENA_ARRAY(a, struct network_given, have);
     for (int t = 0; t < g->n_tensors; t++) {
@@ -124,8 +125,8 @@ static void add_text(struct str *out, const struct cli *c, const struct session 
     doc_close(&d);
 }
 
-/* Returns the meters of a network: only the clock, unless others are asked for, since counting
- * every kernel takes long. */
+/* Returns the meters for a network: the clock, and those that options ask for. Others are left out,
+ * because it takes long to count every kernel. */
 static unsigned meters_of(const struct cli *c, const struct measure_opts *mo)
 {
     unsigned meters = mo->meters & METER_CLOCK;
@@ -168,7 +169,7 @@ static bool measure(struct arena *a, const struct cli *c, const struct opened *o
     return ok;
 }
 
-/* Saves the session; it becomes a network file even when no schedule is chosen. */
+/* Saves the session as a network file, even if it chooses no schedule. */
 static bool save(struct session *s, const struct goal *to, struct err *e)
 {
     if (!to->path)
@@ -215,7 +216,8 @@ int cli_network_run(const struct cli *c, struct opened *o, const struct measure_
 }
 
 /* Checks the network and exports it; `values` receives its data. A missing folder is made before
- * the check, because the check takes long, and is removed if nothing is written. */
+ * the check: the check takes long, and an error should show before it. If nothing is exported, the
+ * new folder is removed. */
 static bool export_to(const struct cli *c, const struct opened *o, const char *folder,
                       struct network_values *values, struct str *out, struct err *e)
 {

@@ -10,7 +10,8 @@
 
 struct saving { const struct cli *cli; struct goal *to; bool saved; };
 
-/* Prints, when a round begins, its kernel and the progress of the whole network on stderr. */
+/* Prints on stderr, at the beginning of a round, which kernel it tunes and how far the network
+ * is. */
 static void show(void *ctx, const struct network_tuning_view *v)
 {
     const struct saving *k = ctx;

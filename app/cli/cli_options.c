@@ -1,4 +1,5 @@
-/* Options of commands that get a network: --kernel opens one of its kernels, others are refused. */
+/* What options mean for a network: --kernel opens one of its kernels, and some options are
+ * refused. */
 #include "app/cli/cli.h"
 
 #include "kernels/base/arena.h"
@@ -9,13 +10,14 @@
 
 #define IN_STEPPED (IN_RUN | IN_SHOW | IN_EXPORT | IN_TUNE)
 
-/* Options that networks do not take. fix: what to do instead. */
+/* Options that networks do not take in these commands. fix: what the user can do instead. */
 static const struct { enum opt opt; int commands; const char *why, *fix; } refused[] = {
     { OPT_STEP, IN_STEPPED, "a network has no steps of its own", "--kernel K --step N" },
     { OPT_BRANCH, IN_STEPPED, "a network has no branches",
       "--kernel K has the steps of one kernel" },
     { OPT_BASELINES, IN_RUN | IN_TUNE, "vendor libraries compute single operators",
       "--kernel K --baselines compares one kernel" },
+    { OPT_GPU, IN_RUN, "networks run on the CPU", "--kernel K --target cuda --gpu" },
     { OPT_SIM_DETAIL, IN_RUN, "causes of misses are of one kernel", "--kernel K --sim-detail" },
     { OPT_COLD, IN_RUN | IN_BENCH, "cold caches are for one kernel", "--kernel K --cold" },
     { OPT_HUGE_PAGES, IN_RUN | IN_BENCH,
@@ -28,7 +30,7 @@ static const struct { enum opt opt; int commands; const char *why, *fix; } refus
       "--kernel K --follow FILE" },
 };
 
-/* Options that only networks take. */
+/* Options that only networks take in these commands. */
 static const struct { enum opt opt; int commands; } only[] = {
     { OPT_INPUTS, IN_RUN | IN_EXPORT }, { OPT_EXPECT, IN_RUN | IN_EXPORT },
     { OPT_THREADS, IN_EXPORT }, { OPT_SEED, IN_EXPORT },
@@ -42,7 +44,7 @@ bool cli_is_network(const struct session *s)
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e)
 {
     const struct args *a = c->args;
-    /* if false, the session is measured as one program */
+    /* with --steps, a network is measured as one program */
     bool network = cli_is_network(s) && !args_has(a, OPT_STEPS);
     int command = 1 << a->cmd;
     if (network && a->cmd == CMD_EXPERT) {
@@ -71,7 +73,7 @@ bool cli_target_fits(const struct program *p, const char *name, const struct tar
     const struct func *f;
     struct err why = {0};
     if (!t || !program_lower(p, &f, &why) || target_takes(t, f, &why))
-        return true;  /* measuring reports what is wrong with the program itself */
+        return true;  /* an error of the program itself is reported when it is measured */
     err_set(e, ERR_STEP, "%.200s cannot be built for target %s: %.300s", name, t->isa, why.text);
     return err_fix(e, "leave out --isa or --target%s", why.fix[0] ? ", or use --target cuda" : "");
 }

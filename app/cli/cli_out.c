@@ -2,7 +2,6 @@
 #include "app/cli/cli.h"
 
 #include <langinfo.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +20,9 @@
 
 #define PAINT "\033["
 
-/* Returns a random key. Colours are written as "\033[KEY;31m" and converted when they are printed.
- * Texts from files, models and compilers cannot contain the key, so their escapes are never
- * printed. */
+/* Returns a random key. cli_paint writes colours as "\033[KEY;31m"; put_shown removes the key, and
+ * replaces all other escapes. Texts from files, models and compilers cannot contain the key, so
+ * their escapes never reach the terminal. */
 static const char *paint_key(void)
 {
     static char key[24];
@@ -36,7 +35,8 @@ static const char *paint_key(void)
     return key;
 }
 
-/* Prints text; control characters and malformed UTF-8 become '?'. */
+/* Prints text with the colours of cli_paint; other control characters and malformed UTF-8 become
+ * '?'. */
 static void put_shown(FILE *to, const char *text, size_t n)
 {
     const char *key = paint_key(), *end = text + n;
@@ -95,7 +95,8 @@ void cli_paint(struct str *out, bool on, const char *sgr, const char *text)
 
 /* --- Errors ----------------------------------------------------------------------------------- */
 
-/* Returns the exit code of an error; codes that are not listed are errors in the user's input. */
+/* Returns the exit code of an error. Error codes that are not in the table are errors of the user's
+ * input. */
 static enum exit_code exit_of(enum err_code code)
 {
     static const struct { enum err_code code; enum exit_code exit; } other[] = {
@@ -114,7 +115,7 @@ int cli_fail(const struct cli *c, const struct err *e)
 {
     cli_progress_clear(c);
     fflush(stdout);
-    if (e->code == ERR_CANCEL || cancelled(c->signalled)) {  /* a signal also causes other errors */
+    if (e->code == ERR_CANCEL || cancelled(c->signalled)) {  /* a signal can cause any error */
         fputs("cancelled\n", stderr);
         return EXIT_CANCELLED;
     }
@@ -166,12 +167,11 @@ void cli_wrap(struct str *out, size_t from, int hang)
 
 bool cli_has_unicode(const struct cli *c)
 {
-    setlocale(LC_CTYPE, "");
     return !args_has(c->args, OPT_NO_UNICODE) && streq(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* Adds the character at *p. Without Unicode, characters of drawings become ASCII; all others, such
- * as letters in names, stay as they are. */
+/* Adds the character at *p. If `unicode` is false, characters of drawings become ASCII; letters in
+ * names and all other characters stay as they are. */
 static void add_char(struct str *out, const char **p, bool unicode)
 {
     const char *start = *p;

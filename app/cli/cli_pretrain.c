@@ -14,7 +14,7 @@ struct pretrainer {
     const struct cli *cli;
     json_t *visits;
     bool json, quiet;
-    double last_s;                       /* time of the last output */
+    double last_s;                       /* when progress was last printed */
 };
 
 static bool read_options(const struct args *a, struct pretrain *p, struct pretrain_opts *o,
@@ -58,8 +58,8 @@ static void keep_json(struct pretrainer *x, const struct pretrain_visit *v)
         "loop_entropy", JSON(v->agents.loop_entropy), "seconds", JSON(v->seconds)));
 }
 
-/* Adds "entropy 1.31, 0.98", the entropies of the layout and loop agents; "none" for an agent that
- * had no choice. Adds nothing while the agents are not trained. */
+/* Adds "entropy 1.31, 0.98", the entropies of the layout agent and of the loop agent; "none" for an
+ * agent that had no choice. Adds nothing if no agent was trained yet. */
 static void add_entropy(struct str *out, const struct tune_agents *a)
 {
     const double of[] = { a->layout_entropy, a->loop_entropy };

@@ -123,7 +123,8 @@ static bool do_prune(struct ask *k, struct err *e)
 
 struct checked { int64_t n; struct arena *a; struct err *e; bool ok; };
 
-/* Checks the syntax of the steps; `tune` and `best` check that they fit the operator. */
+/* Checks only the syntax of a record's steps; `tune` and `best` check that they fit the
+ * operator. */
 static bool check_one(void *ctx, const struct record *rec)
 {
     struct checked *k = ctx;
@@ -166,7 +167,7 @@ static bool do_check(struct ask *k, struct err *e)
     return true;
 }
 
-/* Moves the records file away; without --yes only if it is damaged. */
+/* Moves the records file away. Without --yes, refuses to move a file that is intact. */
 static int set_aside(const struct cli *c)
 {
     struct str moved = {0};
@@ -189,7 +190,7 @@ static int set_aside(const struct cli *c)
 
 /* --- The command ------------------------------------------------------------------------------ */
 
-/* Sets of options, as initialisers of an array by enum opt. */
+/* Sets of options: initialisers of an array of flags by enum opt. */
 #define HAS(id) [OPT_##id] = true
 #define OF_TASK HAS(THREADS), HAS(ISA), HAS(MACHINE)
 #define OF_RUN OF_TASK, HAS(RUN), HAS(BEFORE)
@@ -197,8 +198,8 @@ static int set_aside(const struct cli *c)
 
 static const struct verb {
     const char *name;
-    bool writes, alone;                  /* alone: whether it takes no operand */
-    bool takes[OPT_COUNT];               /* options of this verb, besides those of all verbs */
+    bool writes, alone;  /* whether it changes the records file; whether it takes no operand */
+    bool takes[OPT_COUNT];               /* its options, besides those that all verbs take */
     bool (*run)(struct ask *k, struct err *e);
 } verbs[] = {
     { "list", false, false, { OF_RECORD }, cli_records_list },
@@ -228,8 +229,8 @@ static const struct verb *find_verb(const char *name, struct err *e)
     return NULL;
 }
 
-/* Refuses options that the verb would ignore, and operands after a verb that takes none: the user
- * may have meant another file. */
+/* Refuses options that the verb would ignore. Also refuses an operand after a verb that takes none,
+ * because the user may have meant a records file by it. */
 static bool takes(const struct verb *v, const struct args *args, struct err *e)
 {
     for (int i = 0; i < args->given.len; i++) {

@@ -10,8 +10,8 @@ struct ask {
     const struct args *args;
     struct records *r;
     struct arena *a;
-    struct record_filter f;              /* the filter that the options give */
-    int rows;                            /* value of --count; 0 = all */
+    struct record_filter f;              /* the records that options and operand select */
+    int rows;                            /* most rows to print (--count); 0: all */
     bool json;
     struct str out;
 };
@@ -19,9 +19,10 @@ struct ask {
 /* cli_records_ask.c: reads options and operands. */
 bool cli_records_options(struct ask *k, struct err *e);  /* reads the options into the filter */
 const char *cli_records_operand(struct ask *k);  /* returns the words after the verb; NULL: none */
-/* Reads the operand into the filter. any: the filter is for all machines without --machine. */
+/* Reads the operand into the filter. any: whether the filter selects the records of all machines if
+ * --machine is not given. */
 bool cli_records_filter(struct ask *k, bool any, struct err *e);
-/* Finds the one task that the operand names. */
+/* Finds the task that the operand names. ERR_NAME: there is none, or there are several. */
 bool cli_records_task(struct ask *k, struct record_task *out, struct err *e);
 
 /* cli_records_show.c: the verbs that only read. */
@@ -29,6 +30,6 @@ bool cli_records_list(struct ask *k, struct err *e);
 bool cli_records_show(struct ask *k, struct err *e);
 bool cli_records_best(struct ask *k, struct err *e);
 bool cli_records_runs(struct ask *k, struct err *e);
-/* Appends "1 record", "11 203 records". */
+/* Appends "1 record" or "11 203 records"; `what` is the singular. */
 void cli_records_plural(struct str *out, int64_t n, const char *what);
 #endif

@@ -12,7 +12,7 @@ static bool none_such(struct err *e, const char *what, const char *name, const c
     return err_fix(e, "tilescope records %s", list);
 }
 
-/* Finds a run by its name or the beginning of its name. */
+/* Finds a run by its name, or by the beginning of its name, for --run. */
 static bool find_run(struct ask *k, const char *name, struct err *e)
 {
     struct record_filter all = { .any_machine = true };
@@ -31,7 +31,7 @@ static bool find_run(struct ask *k, const char *name, struct err *e)
     return found == 1 || none_such(e, "run", name, "runs");
 }
 
-/* Finds a machine by a part of its fingerprint; "all" means every machine. */
+/* Finds a machine by a part of its fingerprint, for --machine; "all" means every machine. */
 static bool find_machine(struct ask *k, const char *name, struct err *e)
 {
     struct record_filter all = { .any_machine = true };
@@ -56,7 +56,7 @@ static bool find_machine(struct ask *k, const char *name, struct err *e)
     return found || none_such(e, "machine", name, "list");
 }
 
-/* Reads a date: "2026-11-21" with or without a time, or "30d", 30 days ago. */
+/* Reads the date of --before: "2026-11-21", perhaps with a time, or "30d" for 30 days ago. */
 static bool read_date(struct ask *k, const char *text, struct err *e)
 {
     static const char form[] = "0000-00-00T00:00:00Z";
@@ -106,7 +106,8 @@ bool cli_records_options(struct ask *k, struct err *e)
         && (!before || read_date(k, before, e)) && (!outcome || read_outcome(k, outcome, e));
 }
 
-/* Joins the words after the verb, because an unquoted operator has several; NULL: no words. */
+/* Joins the words after the verb, because an operator without quotes is several words. Returns NULL
+ * if there are none. */
 const char *cli_records_operand(struct ask *k)
 {
     struct str all = {0};
@@ -141,7 +142,7 @@ bool cli_records_filter(struct ask *k, bool any, struct err *e)
     return !text || read_task(k, text, e);
 }
 
-/* Refuses an operator that has several tasks, and lists them. */
+/* Reports that the operator has several tasks, and lists them. */
 static bool which_task(struct err *e, const struct record_task *task, int n)
 {
     struct str list = {0};
@@ -155,7 +156,7 @@ static bool which_task(struct err *e, const struct record_task *task, int n)
     return false;
 }
 
-/* Refuses a task without records, and says whether other machines have measured it. */
+/* Reports that the task has no records, and whether other machines have measured it. */
 static bool no_records(struct ask *k, const char *text, struct err *e)
 {
     struct record_filter f = k->f;

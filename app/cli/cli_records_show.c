@@ -106,7 +106,7 @@ bool cli_records_list(struct ask *k, struct err *e)
     return true;
 }
 
-/* Prints run, trial, strategy, times and outcome of each record. */
+/* Prints a table of the records: run, trial, strategy, times and outcome of each. */
 static void add_records(struct ask *k, const struct record *rec, int n)
 {
     struct text_table t = { .align = "lrlrrrrl" };
@@ -137,7 +137,7 @@ static void add_steps(struct ask *k, const struct record *rec)
         str_add(&k->out, "  (none: the bare operator)\n");
 }
 
-/* Counts outcomes, for "850 ok, 100 crash". */
+/* The number of records with each outcome, for the line "850 ok, 100 crash". */
 struct outcome_tally { int64_t n[OUTCOME_COUNT]; };
 static bool count_outcome(void *ctx, const struct record *rec)
 {
@@ -161,7 +161,7 @@ static bool add_outcomes(struct ask *k, struct err *e)
     return true;
 }
 
-/* Prints up to five different reasons of the failures in rec, the latest first. */
+/* Prints the reasons why records of `rec` failed: up to five different ones, the latest first. */
 static void add_reasons(struct ask *k, const struct record *rec, int n)
 {
     const char *said[5];

@@ -20,17 +20,17 @@ struct run_call {
     struct goal to;                     /* the file of --save or -o */
     struct history *history;
     struct str machine;                 /* fingerprint of this machine */
-    struct str loss;  /* describes the numbers of the file that saving would lose */
-    unsigned lost;                      /* these numbers, as METER_ bits */
-    bool cut;                           /* whether a limit ended a measurement early */
+    struct str loss;  /* text about the numbers in the file that saving would overwrite */
+    unsigned lost;                      /* METER_ bits of these numbers */
+    bool cut;                           /* whether a limit ended this measurement early */
     bool has_model;
     struct machine_model model;         /* this machine's stored model, if any */
     int n_checked, n_bad;
     struct arena *sets;                 /* owns the event sets of --events */
 };
 
-/* Adds the meters that options such as --cache configure. Such an option is an error if --meters is
- * given without its meter. */
+/* Adds the meters that options such as --cache need. If `explicitly` is set (--meters is given), it
+ * adds none, and refuses an option whose meter is missing. */
 static bool add_needed_meters(struct run_call *r, bool explicitly, struct err *e)
 {
     static const struct { enum opt opt; unsigned meters, add; } need[] = {
@@ -60,7 +60,7 @@ static bool add_needed_meters(struct run_call *r, bool explicitly, struct err *e
     return true;
 }
 
-/* Refuses, before measuring, an --assert over numbers that this call does not measure. */
+/* Refuses an --assert over numbers that this call does not measure. */
 static bool check_asserts(const struct run_call *r, struct err *e)
 {
     const struct args *a = r->cli->args;
@@ -117,7 +117,7 @@ static bool measure(struct run_call *r, const struct state *st, unsigned meters,
     return ok;
 }
 
-/* Returns the METER_ bits of the numbers that an earlier measurement has. */
+/* Returns the METER_ bits of the meters whose numbers a measurement has. */
 static unsigned sections_of(const struct measurement *m)
 {
     unsigned has = (m->latency.runs > 0 ? METER_CLOCK : 0) | (m->sim.available ? METER_SIM : 0);
@@ -147,10 +147,11 @@ static bool is_here(const struct run_call *r, const struct session *s)
     return !s->machine[0] || machine_is_same(s->machine, str_text(&r->machine));
 }
 
-/* Stores a result in the session. If the kernel was built and run in the same way as before, keeps
- * a faster old time, and old numbers that this run did not measure (measurement_merge). Otherwise,
- * or if a limit cut the new run short, describes in `loss` what saving would lose; the user
- * decides. A wrong or crashing kernel keeps no numbers. */
+/* Stores the result m of state st in the session. If the kernel was built and run in the same way
+ * as for the old result, keeps a faster old time, and old numbers that this run did not measure
+ * (measurement_merge). If it was built or run in another way, or a limit has cut this run short,
+ * notes in r->loss which old numbers saving would overwrite; `save` then refuses. The old numbers
+ * of a kernel that is wrong or crashes now are dropped without a note. */
 static void put_result(struct run_call *r, const struct session *s, const struct state *st,
                        unsigned meters, const struct measurement *m)
 {
@@ -198,7 +199,7 @@ static bool is_marked(const struct opened *o, int state)
     return false;
 }
 
-/* Checks a state; if it is at a `measure` line, measures it. */
+/* Checks a state. If the script has a `measure` line at it, also measures it. */
 static bool run_one(struct run_call *r, const struct opened *o, const struct state *st,
                     struct err *e)
 {
@@ -216,8 +217,8 @@ static bool run_one(struct run_call *r, const struct opened *o, const struct sta
     return true;
 }
 
-/* Runs earlier states: with --check every step before the current one, without it those at a
- * `measure` line. Then runs the `measure` lines on other branches that the script visited. */
+/* Runs the states before the current one: all of them with --check, else only those at which the
+ * script has a `measure` line. Then runs the states with a `measure` line on other branches. */
 static bool run_prefixes(struct run_call *r, const struct opened *o, struct err *e)
 {
     int n, at;
@@ -258,8 +259,8 @@ static void print_result(struct run_call *r, const struct opened *o, const struc
     cli_put(&out);
 }
 
-/* Counts the states with numbers of another machine, except those that this run has measured.
- * Deletes these numbers if `forget` is set. */
+/* Returns the number of states whose measurement is of another machine; states that this run has
+ * measured are not counted. If `forget` is set, deletes these measurements. */
 static int forget_others(const struct run_call *r, const struct opened *o, bool forget)
 {
     int n = 0, current = history_current(r->history)->id;
@@ -289,7 +290,8 @@ static bool refuse_loss(const struct run_call *r, const char *path, struct err *
     return false;
 }
 
-/* Saves the measurement at its state.  Does not change the current state of the saved file. */
+/* Stores m at the current state and saves the session.  The saved file keeps its own current state
+ * (cli_go_home). */
 static bool save(struct run_call *r, struct opened *o, const struct measurement *m, struct err *e)
 {
     struct session *s = o->session;
@@ -317,8 +319,8 @@ static bool save(struct run_call *r, struct opened *o, const struct measurement 
     return cli_go_home(o, e) && cli_save(s, &r->to, e);
 }
 
-/* Returns the exit code.  If even an operator without steps exceeds a limit, this machine lacks
- * resources. */
+/* Returns the exit code.  `asserted`: the exit code of the --asserts.  If even an operator without
+ * steps exceeds a limit, the code is EXIT_LACKS, because the machine is too small for it. */
 static int exit_code(const struct run_call *r, const struct measurement *m, int asserted)
 {
     bool bare = history_current(r->history)->program->n_steps == 0;
@@ -327,8 +329,8 @@ static int exit_code(const struct run_call *r, const struct measurement *m, int 
     return is_good(m) && r->n_bad == 0 ? asserted : EXIT_CHECK;
 }
 
-/* Whether an option applies only to a single program. A graph is then measured as one program,
- * unless its session was made as a network. */
+/* Whether an option is given that applies only to single programs. A graph is then measured as one
+ * program, unless it is a model or a network file. */
 static bool wants_program(const struct run_call *r, const struct session *s)
 {
     static const enum opt own[] = { OPT_METERS, OPT_EVENTS, OPT_CHECK, OPT_CACHE, OPT_GPU,
@@ -341,7 +343,7 @@ static bool wants_program(const struct run_call *r, const struct session *s)
     return any && !s->of_model && !s->network;
 }
 
-/* Refuses a target for which the program is not made, and --gpu with a target that is not a GPU. */
+/* Refuses a target that does not support the program, and --gpu if the target is no GPU. */
 static bool target_fits(const struct run_call *r, struct err *e)
 {
     const struct program *p = history_current(r->history)->program;

@@ -88,7 +88,7 @@ static bool show_layout(const struct cli *c, struct opened *o, struct str *out, 
     return true;
 }
 
-/* Prints the kernels of a network, or with `code` its C. */
+/* Prints the kernels of a network; if `code` is set, prints its C instead. */
 static bool show_network(const struct cli *c, struct opened *o, bool code, struct str *out,
                          struct err *e)
 {
@@ -146,8 +146,8 @@ static bool show_module(const struct cli *c, struct opened *o, struct str *out, 
     return true;
 }
 
-/* Prints the statements of the network after the passes of kernels/module/simplify.h, and how much
- * each pass changed. */
+/* Prints how much each pass of kernels/module/simplify.h changes in the graph, and the statements
+ * after all passes. */
 static bool show_simplified(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     struct arena *a = arena_new();
@@ -181,7 +181,8 @@ static bool show_c(const struct cli *c, struct opened *o, struct str *out, struc
     return args_target(c->args, &t, e) && program_text_c(current(o), t, out, e);
 }
 
-/* Prints the assembly as JSON, and how its hottest loop loads the execution ports of the CPU. */
+/* Prints as JSON the assembly, and how busy its hottest loop keeps the execution ports of the
+ * CPU. */
 static bool show_asm_json(const struct cli *c, struct opened *o, const struct target *t,
                           struct str *out, struct err *e)
 {
@@ -284,8 +285,7 @@ static void add_branch(struct str *out, const struct history *h, bool is_current
     free(row);
 }
 
-/* Prints the steps of every branch, or of --branch. Switches branches in the history, but saves
- * nothing. */
+/* Prints the steps of every branch; with --branch, only those of that branch. */
 static bool show_steps(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     struct history *h = o->session->history;
@@ -300,10 +300,10 @@ static bool show_steps(const struct cli *c, struct opened *o, struct str *out, s
             return false;
         add_branch(out, h, b == here);
     }
-    return true;
+    return history_branch_switch(h, history_branch(h, here)->name, e);
 }
 
-/* Refuses a file name whose ending is not a format in which a roofline can be written. */
+/* Refuses a path whose ending is no format for a roofline. path NULL: refuses nothing. */
 static bool check_roofline_path(const char *path, struct err *e)
 {
     enum chart_form form;
@@ -316,7 +316,7 @@ static bool check_roofline_path(const char *path, struct err *e)
     return err_fix(e, "-o roofline.svg");
 }
 
-/* Prints the roofline as text; -o FILE.svg, .png or .gp writes a chart. */
+/* Prints the roofline as text; for -o FILE.svg, .png or .gp, appends a chart instead. */
 static bool show_roofline(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct history *h = o->session->history;
@@ -378,7 +378,7 @@ static bool show_space(const struct cli *c, struct opened *o, struct str *out, s
 static const struct {
     const char *name;
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
-    bool single;                          /* whether the text exists only for single programs */
+    bool single;                          /* whether networks do not have this view */
 } view[] = {
     { "nest", show_nest, false },     { "access", show_access, false },
     { "graph", show_graph, false },   { "network", show_kernels, false },
@@ -400,7 +400,7 @@ static int find_view(const char *name)
     return -1;
 }
 
-/* Refuses, for a network, views of one kernel. */
+/* Refuses a view that shows one kernel if the session is a network. */
 static bool is_for(int v, const struct session *s, struct err *e)
 {
     if (!view[v].single || !cli_is_network(s))
@@ -428,7 +428,7 @@ int cli_show(const struct cli *c)
         return cli_compare(c);
     if (args_has(c->args, OPT_OF))
         return cli_usage(c, "--of goes with --what compare");
-    /* the default: "network" for a network, else "nest" */
+    /* The default is "nest"; once the session is open, "network" replaces it for a network. */
     int v = find_view(what ? what : "nest");
     if (v < 0)
         return cli_usage(c,
@@ -467,7 +467,7 @@ int cli_show(const struct cli *c)
         cli_put(&out);
     else if (!file_write_atomic(path, str_text(&out), out.len, &e))
         code = cli_fail(c, &e);
-    if (ok && o.session)                 /* cli_view_svg has taken the session */
+    if (ok && o.session)                 /* NULL if cli_view_svg has taken the session */
         note_spill(c, &o, v);
     str_free(&out);
     cli_close(&o);

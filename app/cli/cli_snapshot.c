@@ -57,7 +57,8 @@ static bool choose_view(struct model *m, const char *name, struct err *e)
     return err_fix(e, "%s", str_text(&m->message.fix));
 }
 
-/* Finds a job that the screen desires.  measure: also one that measures or searches. */
+/* Finds the next job that the screen desires.  If `measure` is set, this may be a measurement or a
+ * search. Returns false if there is none. */
 static bool next_job(const struct model *m, bool measure, struct desired_job *out)
 {
     return model_desired_job(m, LANE_TEXT, out)
@@ -65,7 +66,7 @@ static bool next_job(const struct model *m, bool measure, struct desired_job *ou
                         || model_desired_job(m, LANE_TUNE, out)));
 }
 
-/* Does the work of the screen's background jobs on this thread, until none is left or c is set. */
+/* Runs the screen's background jobs on this thread, until none is left or c is raised. */
 static void finish_jobs(struct model *m, bool measure, struct cancel *c)
 {
     struct desired_job w;
@@ -82,7 +83,7 @@ static void finish_jobs(struct model *m, bool measure, struct cancel *c)
 /* The screen on which the lines of --source run, and the flag that stops them. */
 struct typed { struct model *m; struct cancel *c; };
 
-/* Runs a line as the screen's prompt does, and the jobs that it starts. */
+/* Runs a line as the screen's prompt does, then the jobs that the line starts. */
 static bool typed_line(void *of, const struct cli_line *l, struct err *e)
 {
     struct typed *t = of;
@@ -129,7 +130,7 @@ static bool print(struct model *m, const struct cli *c, struct err *e)
     return ok;
 }
 
-/* Returns the document of the view that `show --what` calls `what`; NULL when the screen has no
+/* Shows the view `what` of `show` on the screen, and returns its document; NULL: the screen has no
  * such view. */
 static const struct doc *doc_of(struct model *m, const char *what)
 {

@@ -56,12 +56,14 @@ static bool read_options(const struct args *a, struct study_opts *o, struct err 
 
 /* --- The partial report -----------------------------------------------------------------------
  *
- * After every case the report so far is written to the state folder, so that a kill loses at most
- * one case.  --resume without a file reads it; finishing the study deletes it.  Each choice of
- * cases, variants and options has its own file, because the keys of its cells differ. */
+ * After every case the report so far is written to a file in the state folder, so that a kill loses
+ * at most one case. --resume without a file reads it; the end of the study deletes it. Each choice
+ * of cases, variants and options has a file of its own, because the keys of its cells differ. */
 
-struct report_file { struct str path; bool mine; };  /* mine: this run made it or took it over */
+/* The file of the partial report. mine: whether this run wrote it, or resumes it. */
+struct report_file { struct str path; bool mine; };
 
+/* Whether an option changes only how the study is reported, and not what is measured. */
 static bool says_how(enum opt o)
 {
     return o == OPT_RESUME || o == OPT_OUTPUT || o == OPT_JSON || o == OPT_NO_COLOR;
@@ -82,8 +84,8 @@ static bool kept_path(const struct args *a, const struct study *s, struct report
     return true;
 }
 
-/* Writes the partial report. Errors are ignored, since only --resume needs the file. A file with a
- * report that this run does not resume is renamed first. */
+/* Writes the partial report. If the file has a report that this run does not resume, renames that
+ * file first. Errors are ignored, because only --resume needs the file. */
 static void keep(void *ctx, const struct study_report *r)
 {
     struct report_file *k = ctx;
@@ -99,9 +101,9 @@ static void keep(void *ctx, const struct study_report *r)
     str_free(&before);
 }
 
-/* Checks, before hours of measuring, that -o can be written, and notes the state of its file in
- * *out. FILE.json and FILE.txt are single files; any other name is a folder for the report and its
- * charts. */
+/* Checks that `to`, the value of -o, can be written, and stores it with the state of its file in
+ * *out. ".json" and ".txt" are single files; any other name is a folder for the report and its
+ * charts. Call this before measuring, so that hours of measurements are not lost. */
 static bool may_write(const char *to, const char *id, struct goal *out, struct err *e)
 {
     bool file = to && (str_ends(to, ".json") || str_ends(to, ".txt"));
@@ -153,7 +155,7 @@ static bool write_file(const char *dir, const char *name, const char *ending,
     return file_write_atomic(path, str_text(text), text->len, e);
 }
 
-/* Writes a chart for every metric with values and for every tuned case. */
+/* Writes a chart for every metric that has values, and one for every case that was tuned. */
 static bool write_charts(const char *dir, const struct study_report *r, struct err *e)
 {
     const struct study *s = r->study;

@@ -1,4 +1,4 @@
-/* Prints a measurement: the operator, the step, and the same rows as on the screen. */
+/* Prints a measurement: the operator, the step, then the same rows as the screen. */
 #include "app/cli/cli.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static void put_notes(struct doc *d, const struct program *p, int width)
     str_free(&notes);
 }
 
-/* Names the steps up to the current one that have no effect. */
+/* Adds a row for each step, up to the current one, that is held (has no effect). */
 static void put_held(struct doc *d, const struct history *h, int width)
 {
     int n, at;
@@ -55,7 +55,7 @@ static int threads_of(const struct measurement *m)
     return m->threads > 1 ? m->threads : 1;
 }
 
-/* Adds the latency of the same step that the session file has. */
+/* Adds the latency that the session file has for this step, from an earlier measurement. */
 static void put_before(struct doc *d, const struct session *s, const struct measurement *m,
                        int width)
 {

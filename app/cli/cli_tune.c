@@ -24,12 +24,13 @@ struct tune_call {
     struct tuning_opts opts;
     VEC(const char *) pin;
     struct str weights;
-    struct goal to;                      /* -o */
+    struct goal to;                      /* the file of -o */
     struct follow follow;                /* the schedule of --follow */
     struct session *followed;            /* the session of that schedule, or NULL */
     struct gpu_device gpu;               /* the GPU of --gpu */
     bool json, quiet;
-    double last_s;                       /* time of the last output */
+    /* when progress was last printed, and what was then the best trial and the stage */
+    double last_s;
     int last_best;
     enum tune_stage last_stage;
 };
@@ -63,7 +64,7 @@ static bool agree(const struct args *a, const struct tuning_opts *o, struct err 
     return true;
 }
 
-/* Warns when there are more threads than cores: they take turns, which distorts times. */
+/* Warns if there are more threads than cores: the threads then take turns, which distorts times. */
 static void warn_threads(const struct tune_call *t)
 {
     struct machine m;
@@ -73,7 +74,7 @@ static void warn_threads(const struct tune_call *t)
                 t->opts.measure.threads, m.cores, m.cores == 1 ? "" : "s");
 }
 
-/* Reads --objective, by which candidates are ranked, and --gpu, for which they are simulated. */
+/* Reads --objective (whether candidates are timed or simulated) and --gpu (the simulated GPU). */
 static bool read_objective(struct tune_call *t, struct err *e)
 {
     const struct args *a = t->cli->args;
@@ -176,8 +177,9 @@ static void add_progress(struct str *out, const struct tune_view *v)
     }
 }
 
-/* Prints progress: on a terminal one line that is overwritten; else a line at each new stage, every
- * LINE_EVERY_S seconds after improvements, and at least every QUIET_AT_MOST_S seconds. */
+/* Prints progress. On a terminal, overwrites one line. Elsewhere, prints a new line when a stage
+ * begins, when the best trial has changed (after LINE_EVERY_S seconds at the earliest), and after
+ * QUIET_AT_MOST_S seconds. */
 static void show(void *ctx, const struct tune_view *v)
 {
     struct tune_call *t = ctx;
@@ -185,7 +187,7 @@ static void show(void *ctx, const struct tune_view *v)
     bool terminal = t->cli->progress, stage = v->stage != t->last_stage;
     double every = terminal ? DRAW_EVERY_S : v->best != t->last_best ? LINE_EVERY_S
                                                                      : QUIET_AT_MOST_S;
-    bool final = terminal && v->stage == STAGE_DONE;  /* the final has few steps: show each one */
+    bool final = terminal && v->stage == STAGE_DONE;  /* the final has few steps: each is shown */
     if (t->quiet || v->done == 0 || (!stage && !final && since < every))
         return;
     struct str line = {0};
@@ -214,8 +216,8 @@ static void label(struct str *out, const char *name)
     str_printf(out, "%-10s", name);
 }
 
-/* If the best candidate of the search was not the fastest in the final, says so: the progress has
- * shown its time. */
+/* If the best candidate of the search was not the fastest in the final, says so, because the
+ * progress has shown the time of that candidate. */
 static void add_lost(struct str *out, const struct tune_result *r)
 {
     struct tuning_timed timed[TUNING_MOST_TIMED];
@@ -227,8 +229,8 @@ static void add_lost(struct str *out, const struct tune_result *r)
     str_add(out, "\n");
 }
 
-/* Adds the times of winner and session. They are taken from the final if possible: times of two
- * separate measurements differ by noise alone. */
+/* Adds the times of the winner and of the session. Times of the final are taken if there are any,
+ * because times of separate measurements also differ by noise. */
 static void add_best(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
     bool timed = t->measured && !t->simulated;
@@ -284,7 +286,7 @@ static void add_baselines(struct str *out, const struct tuning *t)
     }
 }
 
-/* Adds the parts of the search's time, as percent of the wall clock. */
+/* Adds how long the search took, and what it spent the time on, in percent. */
 static void add_times(struct str *out, const struct tune_result *r)
 {
     const struct tune_times *t = &r->view->times;
@@ -296,7 +298,7 @@ static void add_times(struct str *out, const struct tune_result *r)
                100 * t->model / all, 100 * t->search / all, 100 * r->final_s / all);
 }
 
-/* Adds the seeds that the search started from. */
+/* Adds the schedules from which the search started. */
 static void add_seeds(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
     int n = tuning_experts(t);
@@ -339,14 +341,15 @@ static void add_search(struct str *out, const struct tuning *t)
     add_times(out, r);
 }
 
-/* Notes in every line that its times are simulated. Step lines get a comment, so they are still
- * step lines. */
+/* Adds to every line that its times are simulated. In a step line this is a comment, so that the
+ * line can still be read as a step. */
 static void mark_simulated(struct str *out, const struct tuning *t)
 {
     struct str marked = {0};
     for (const char *at = str_text(out); *at;) {
         size_t n = strcspn(at, "\n");
-        bool step = str_starts(at, "loop ") || str_starts(at, "layout ") || str_starts(at, "set ");
+        bool step = str_starts(at, "loop ") || str_starts(at, "layout ") || str_starts(at, "set ")
+                 || str_starts(at, "algorithm ");
         str_add_n(&marked, at, n);
         if (n > 0)
             str_printf(&marked, step ? "  # simulated on %s" : " (simulated on %s)", t->simulated);
@@ -394,7 +397,7 @@ static void add_text(struct str *out, const struct tune_call *u, const struct tu
         str_printf(out, "%s%s\n", i == 0 ? "\n" : "", t->line[i]);
 }
 
-/* Prints remarks about this call on stderr, because they are not part of its result. */
+/* Prints remarks on stderr that are about this call, and not part of its result. */
 static void say_more(const struct tune_call *u, const struct tuning *t)
 {
     if (u->opts.resume && t->resumed < 0 && !t->answered)
@@ -454,7 +457,7 @@ static int finish(const struct tune_call *u, const struct tuning *t, struct open
                                                                             : EXIT_FINE;
 }
 
-/* Refuses to tune a network on a GPU. Returns whether that was asked for. */
+/* Whether a network would be tuned for a GPU, which is not supported; *e then says so. */
 static bool refuse_gpu(const struct tune_call *u, struct err *e)
 {
     const struct target *t = u->opts.measure.target;

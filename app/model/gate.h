@@ -1,19 +1,20 @@
-/* A gate: the thread of a search waits at it while the screen holds it, for a pause or because
- * something else is measured. */
+/* A gate, at which the thread of a search waits while the screen keeps it closed: because the user
+ * has paused the search, or because something else is measured. */
 #ifndef TS_APP_GATE_H
 #define TS_APP_GATE_H
 #include <pthread.h>
 #include "kernels/base/subprocess.h"
 
+/* hold: whether it is closed; waits: whether the search waits at it.  `lock` guards both. */
 struct gate { pthread_mutex_t lock; pthread_cond_t opens; bool hold, waits; };
 void gate_init(struct gate *g);
 void gate_end(struct gate *g);
-/* For the search's thread. gate_reach: whether the thread must wait now. gate_wait: waits until the
- * gate opens or the search is cancelled. */
+/* For the search's thread.  gate_reach: whether the gate is closed, so that the thread must call
+ * gate_wait.  gate_wait: waits until the gate opens or the search is cancelled. */
 bool gate_reach(struct gate *g, const struct cancel *c);
 void gate_wait(struct gate *g, const struct cancel *c);
-/* For the screen's thread. gate_hold: closes or opens the gate. gate_waits: whether the search is
- * waiting at it. */
+/* For the screen's thread.  gate_hold: closes the gate (hold true) or opens it.  gate_waits:
+ * whether the search waits at it. */
 void gate_hold(struct gate *g, bool hold);
 bool gate_waits(struct gate *g);
 #endif

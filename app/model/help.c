@@ -253,7 +253,8 @@ static void print_operator(struct str *out, const struct op_family *op)
     str_printf(out, "\nexample: tilescope run '%s'\n", op->example);
 }
 
-/* Returns the topic of a word: a strategy of the tuner is explained in the topic "tune". */
+/* Returns the topic that explains a word: "tune" for a strategy of the tuner, else the word
+ * itself. */
 static const char *topic_of(const char *word)
 {
     for (int i = 0; i < strategy_count(); i++)

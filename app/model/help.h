@@ -1,5 +1,5 @@
-/* The manual inside the program: topics from help.def, operators, and the help texts in the tables
- * of steps, commands, keys and meters. */
+/* The manual inside the program.  Its texts are the topics of help.def, the help of the operators,
+ * and the help in the tables of steps, commands, keys and meters. */
 #ifndef TS_APP_HELP_H
 #define TS_APP_HELP_H
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 
 #define HELP_WIDTH 80                     /* columns of the help texts */
 
-/* Appends the help of a topic, an operator or a strategy of the tuner; false for other words. */
+/* Appends the help of a topic, an operator or a strategy of the tuner.  False: `word` is none. */
 bool help_topic(struct str *out, const char *word);
-/* A sign in the list of steps: what it means, and what to do about it.  help_sign returns NULL
- * after the last one. */
+/* A sign in the list of steps, a row of sign.def.  help_sign returns sign i; NULL: after the
+ * last. */
 struct help_sign { const char *sign, *help, *more; };
 const struct help_sign *help_sign(int i);
 /* Return the name and the one-line summary of topic i; NULL after the last topic. */

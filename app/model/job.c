@@ -76,7 +76,8 @@ struct machine_task {
     int tries;
 };
 
-/* Reports which try this is: a doubtful result is measured again. */
+/* Passes on the progress, but from the second try on reports the number of the try instead: a
+ * doubtful result is measured again. */
 static void report_try(void *ctx, const char *what, double fraction)
 {
     const struct machine_task *t = ctx;
@@ -98,8 +99,8 @@ static bool measure_once(void *ctx, struct machine_model *out, struct err *e)
     return machine_model_measure(t->cc, t->here, MACHINE_S, &pr, t->c, out, e);
 }
 
-/* Measures the machine model, and takes the higher roofs of the stored one.  If the result cannot
- * be stored, it is still used in this session. */
+/* Measures the machine model, merges it with the stored one (the higher roofs count) and stores it.
+ * If the result cannot be stored, the job still succeeds, so that the screen can use it. */
 static bool measure_machine(struct app_job *j, const struct cancel *c, const struct progress *pr)
 {
     struct machine here;
@@ -136,7 +137,8 @@ static void show_tune(void *ctx, const struct tune_view *v)
     tune_snapshot_put(t->j->snapshot, v, t->c, report_tune, t);
 }
 
-/* Opens a session for this thread, because the screen's session belongs to the screen's thread. */
+/* Makes a session from a recipe.  The session of the screen cannot be used, because it belongs to
+ * the screen's thread. */
 static bool open_session(const char *recipe, struct session **out, struct err *e)
 {
     char *text = xstrdup(recipe), *rest = text;
@@ -153,7 +155,7 @@ static bool open_session(const char *recipe, struct session **out, struct err *e
     return ok;
 }
 
-/* Shows the trials of the finished run that answered; ignores errors. */
+/* If the records have answered the search, shows the trials of the old run; ignores errors. */
 static void show_past(struct tune_task *t)
 {
     struct arena *a = arena_new();
@@ -164,8 +166,8 @@ static void show_past(struct tune_task *t)
     arena_free(a);
 }
 
-/* Sets the objective: where there is no GPU, candidates for one are ranked by simulation.  The view
- * of the tuner says so. */
+/* Sets the objective: candidates for a GPU are ranked by simulation if this machine has no GPU.
+ * The view of the tuner says so. */
 static void choose_objective(struct app_job *j, const struct session *s)
 {
     struct cuda_info device;
@@ -231,7 +233,7 @@ struct measure_opts job_measure_opts(const struct app_job *j)
                                   .compiler = s->compiler[0] ? s->compiler : NULL };
 }
 
-/* Writes the code that one of the views C, asm and sass shows. */
+/* Writes the text of C, ASM or SASS into j->text. */
 static bool write_code(struct app_job *j, const struct program *p, const struct measure_opts *o,
                        const struct cancel *c)
 {
@@ -312,19 +314,19 @@ struct lane {
     struct job_queue *queue;
     pthread_t thread;
     pthread_cond_t wake;
-    struct app_job *next, *now;              /* next: the waiting job; now: the running job */
-    struct cancel cancel;                /* cancels the running job; a tuner may raise it itself */
-    bool dropped;                        /* whether the queue cancelled the running job */
-    char what[32];
+    struct app_job *next, *now;          /* the waiting job; the running job; NULL: none */
+    struct cancel cancel;                /* cancels the running job, which can also raise it */
+    bool dropped;                        /* whether the queue has cancelled the running job */
+    char what[32];                       /* what the running job reports */
     double fraction;
 };
 
 struct job_queue {
-    pthread_mutex_t lock;                /* guards all members below except the descriptor */
+    pthread_mutex_t lock;                /* guards all members below except fd */
     struct lane lane[LANE_COUNT];
-    VEC(struct app_job *) finished;
+    VEC(struct app_job *) finished;      /* those that were not taken yet */
     bool closing;
-    int fd;
+    int fd;                              /* an eventfd: readable when there is news */
 };
 
 static void announce(struct job_queue *q)
@@ -344,7 +346,7 @@ static void report(void *ctx, const char *what, double fraction)
     announce(l->queue);
 }
 
-/* Waits for the next job of this lane; NULL when the queue closes. Called with the lock held. */
+/* Waits for the next job of this lane; NULL: the queue closes.  The lock must be held. */
 static struct app_job *next_job(struct lane *l)
 {
     while (!l->next && !l->queue->closing)
@@ -360,7 +362,7 @@ static struct app_job *next_job(struct lane *l)
     return l->now;
 }
 
-/* Cancels the running job of a lane. Called with the lock held. */
+/* Cancels the running job of a lane.  The lock must be held. */
 static void drop(struct lane *l)
 {
     l->dropped = true;
@@ -385,7 +387,8 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-/* Starts the thread of a lane with all signals blocked: only the UI thread handles signals. */
+/* Starts the thread of a lane, with all signals blocked: only the screen's thread handles
+ * signals. */
 static bool start_thread(struct lane *l)
 {
     sigset_t all, old;
@@ -487,7 +490,8 @@ struct app_job *job_queue_take(struct job_queue *q)
     return j;
 }
 
-/* Returns the lane's latest uncancelled, untaken result, or NULL.  Called with the lock held. */
+/* Returns the last job of a lane that has ended without being cancelled and was not taken yet;
+ * NULL: none.  The lock must be held. */
 static const struct app_job *untaken(const struct job_queue *q, enum job_lane lane)
 {
     for (int i = q->finished.len - 1; i >= 0; i--) {

@@ -27,8 +27,8 @@ void job_pair_free(struct job_pair *pair)
     free(pair);
 }
 
-/* Writes source and machine code of one side: C and assembly, or CUDA C and PTX.  Without NVRTC,
- * the text of the PTX is the reason. */
+/* Writes source and machine code of side i: C and assembly, or for a GPU CUDA C and PTX.  Without
+ * NVRTC, the text of the PTX says why there is none. */
 static bool write_texts(const struct program *p, int i, struct app_job *j, const struct cancel *c)
 {
     struct measure_opts o = job_measure_opts(j);
@@ -45,7 +45,7 @@ static bool write_texts(const struct program *p, int i, struct app_job *j, const
     return ok;
 }
 
-/* Fills in the texts and the simulated misses of one side. */
+/* Fills in the texts and the simulated misses of side i. */
 static bool look_at(const struct program *p, int i, struct app_job *j, const struct progress *pr,
                     const struct cancel *c)
 {
@@ -69,7 +69,7 @@ static bool pair(struct app_job *j, const struct program *const p[2], const stru
     struct compared *time = j->pair->time;
     bool ok = look_at(p[0], 0, j, pr, c) && look_at(p[1], 1, j, pr, c);
     bool timed = ok && measure_compare(p, 2, &o, pr, c, time, &how, &j->e);
-    /* one program is for a GPU, the other for a CPU */
+    /* ERR_RANGE: one program is for a GPU and the other for a CPU, so there are no times */
     if (ok && !timed && j->e.code == ERR_RANGE) {
         time[0] = (struct compared){ .m.outcome = OUTCOME_LIMIT };
         snprintf(time[0].m.reason, sizeof time[0].m.reason, "%.300s", j->e.text);
@@ -87,7 +87,7 @@ bool job_run_compare(struct app_job *j, const struct program *p, const struct pr
     if (j->kind == JOB_BISECT) {
         bool ok = bisect_steps(p, j->from, p->n_steps, &o, pr, c, &j->bisection, &j->e);
         if (ok) {
-            /* a copy, because the program ends with the job */
+            /* a copy, because job_run frees the program to which this text belongs */
             str_add(&j->text, j->bisection.text);
             j->bisection.text = str_text(&j->text);
         }

@@ -1,11 +1,11 @@
-/* The jobs of the cache lens: its simulation, and predictions of the steps that may cure its
- * misses; and the job that predicts the misses after given steps. */
+/* The jobs of the cache lens (its simulation, and predictions of the steps that may cure its
+ * misses), and the job that predicts the misses after given steps. */
 #include "app/model/job.h"
 
 #include <string.h>
 
-#define FORECAST_BUDGET 5e5
-/* Most forecasts take 3 to 15 ms. While a longer one runs, the screen shows "…". */
+#define FORECAST_BUDGET 5e5               /* most accesses that a forecast simulates */
+/* The time limit of a forecast, in seconds.  Most forecasts take 0.003 to 0.015 s. */
 #define FORECAST_S 0.05
 
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c)
@@ -26,7 +26,7 @@ void job_want_cures(struct app_job *j, const struct forecast *cure, int n)
         str_printf(&j->text, "%s" JOB_END_ROW, cure[i].line);
 }
 
-/* Makes rows of the texts that JOB_END_ROW ends. */
+/* Fills j->cure with the rows of j->text, each of which ends in JOB_END_ROW. */
 static void take_rows(struct app_job *j)
 {
     char *rest = arena_strdup(j->mem, str_text(&j->text));
@@ -51,7 +51,7 @@ bool job_run_forecast(struct app_job *j, const struct program *p, const struct p
                               .limit_s = j->set.forecast_s > 0 ? j->set.forecast_s : FORECAST_S };
     if (j->patience > 0)
         o.limit_s *= j->patience;
-    if (other) {                          /* the line has already been run, on a copy */
+    if (other) {                          /* the program after the only row is known */
         j->cure = xcalloc(1, sizeof *j->cure);
         j->n_cures = 1;
         j->text.data[strcspn(str_text(&j->text), JOB_END_ROW)] = 0;

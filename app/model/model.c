@@ -170,7 +170,7 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
 {
     int n = 0;
     if (m->overlay == OVERLAY_BRANCHES) {
-        /* if there was a match, n means the next match and not a new branch */
+        /* after a search, the key n means the next match and not a new branch */
         bool found = m->search.len > 0;
         out[n++] = found ? KEYS_VIEW : KEYS_BRANCH;
         out[n++] = found ? KEYS_BRANCH : KEYS_VIEW;
@@ -212,7 +212,7 @@ struct ledger_row *model_ledger(const struct model *m, int *n)
 
 /* --- The object under the cursor -------------------------------------------------------------- */
 
-/* Finds stage and axis of item k of a line of the nest; false: it is no loop. */
+/* Finds stage and axis of the loop that is item k of a line of the nest.  False: it is no loop. */
 static bool loop_of(const struct program *p, const struct line *l, int k,
                     const struct stage **stage, int *axis)
 {
@@ -236,9 +236,10 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis)
 
 struct nest_loop { const struct stage *stage; int axis; };
 
-/* Finds the loop under the cursor of the nest and those around it, inner ones first, at most max.
- * Returns their number.  A nest may have several loops of one axis, for example one that sets to
- * zero, one that sums and one that stores; each has other loops around it. */
+/* Lists the loop under the cursor of the nest and the loops around it, inner ones first, at most
+ * max.  Returns their number.  The loops are found in the text, because a nest can have several
+ * loops of one axis (one that sets to zero, one that sums, one that stores), each with other loops
+ * around it. */
 static int loops_around(const struct model *m, struct nest_loop *out, int max)
 {
     const struct pane_doc *p = &m->pane[VIEW_NEST];

@@ -1,7 +1,7 @@
-/* model/ has the state of the screen, the effects of keys and lines on it, and background jobs.
+/* The model: the state of the screen, the effects of keys and lines on it, and background jobs.
  *
- * The model needs no terminal.  views/screen.h passes events to it and draws it.  Views write its
- * documents and its frame; the model reads them to find the object under the cursor. */
+ * The model needs no terminal.  views/screen.h passes events to it and draws it.  Views fill its
+ * documents and its frame; the model reads these to find the object under the cursor. */
 #ifndef TS_APP_MODEL_H
 #define TS_APP_MODEL_H
 #include "app/model/model_parts.h"
@@ -28,7 +28,7 @@ struct model_view {
 };
 extern const struct model_view model_view[VIEW_COUNT];           /* the rows of view.def */
 
-/* The documents on the screen, one per pane or list; the views come first. */
+/* The documents on the screen, one per view, pane or list.  A view's document has the view's id. */
 enum doc_id {
     DOC_PREVIEW = VIEW_COUNT, DOC_LEDGER, DOC_START, DOC_NETWORK, DOC_DETAIL, DOC_BRANCHES,
     DOC_HELP, DOC_COUNT
@@ -44,8 +44,8 @@ struct pane_doc {
 };
 
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
-/* stays: results of measurements do not replace the message, so that it can be read.  fades: ticks
- * until the message goes and the hint of the cursor is there again; 0: it stays until a key. */
+/* stays: whether results of measurements leave the message, so that it can be read.  fades: number
+ * of ticks until the hint for the cursor replaces the message; 0: a key ends the message. */
 enum { FADE_TICKS = 50 };                /* 5 s */
 struct message { enum message_kind kind; bool stays; int fades; struct str echo, text, fix; };
 
@@ -56,25 +56,27 @@ struct cursor_subject {
     const char *tensor, *access;
 };
 
-/* The place where Enter left a view to show another view of the same object (model_cursor.c). */
+/* A jump by Enter from view `from` to view `to` of the same object (model_cursor.c).  at: the
+ * scroll position of `from` before the jump. */
 enum { JUMPS_MOST = 8 };
 struct jump { enum view from, to; struct scroll at; };
 
-/* A row of the menu of actions, for one binding.  why: the reason why it cannot run here, or NULL;
- * fix: what helps then.  line: the step that it runs, or NULL. */
+/* A row of the menu of actions, for one key binding.  why: the reason why the key cannot run here;
+ * NULL: it can.  fix: what to do about that.  line: the step that the key runs; NULL: it runs none,
+ * or cannot. */
 struct menu_row { char *why, *fix, *line; };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
-#define FRAME_WIDE 160  /* least columns that show three panes side by side */
-#define FRAME_SIDE_BY_SIDE 84  /* least columns that show two; narrower screens stack panes */
+#define FRAME_WIDE 160         /* least columns of a screen with three panes side by side */
+#define FRAME_SIDE_BY_SIDE 84  /* least columns with two; on narrower screens, panes are stacked */
 /* The places of the parts of the screen; a pane with h == 0 is not shown.  The first row of a pane
  * is its heading. */
 struct frame {
     bool too_small;
     struct rect title, pane[PANE_COUNT], tour, message, bar, overlay;
 };
-struct hit { struct rect r; int key; };  /* a click in r acts as this key */
+struct hit { struct rect r; int key; };  /* a click in rectangle r acts as this key */
 
 /* Requests to the owner of the model, who carries them out and clears them. */
 struct outbox {
@@ -82,7 +84,7 @@ struct outbox {
     enum theme theme;                    /* if theme_chosen */
     struct str copy;                     /* text to copy to the clipboard */
     struct str dump;                     /* path of a file to which the screen is to be written */
-    /* hash of the content that the file may have before it is replaced (file_replace) */
+    /* hash of the content that this file must have when it is replaced (file_replace) */
     uint64_t dump_seen;
 };
 
@@ -100,100 +102,102 @@ struct model {
     /* the open session; NULL: the network is shown, or else the start screen */
     struct session *session;
     struct app_network *network;         /* the open network; NULL: none */
-    int network_jobs;                    /* number of tags given to networks so far */
+    int network_jobs;                    /* the last tag that was given to a job of a network */
     int generation;  /* number of the session; results for earlier sessions are dropped */
-    unsigned stamp, data_stamp;          /* count changes of the program and of measurements */
+    unsigned stamp, data_stamp;  /* number of changes: of the program; of all other shown data */
     bool has_expert;  /* whether an expert schedule is shipped for the operator */
     struct start_list start;             /* the rows of the start screen */
 
     /* State of the screen. */
     bool unicode;
-    bool letters;  /* whether plots use letters, because there are no colours */
+    bool letters;  /* whether plots use letters, because the screen has no colours */
     int w, h;
     struct pane_doc pane[DOC_COUNT];
     enum pane focus;
-    enum pane last_view;  /* MAIN or SIDE: the one that is shown when there is room for only one */
+    enum pane last_view;  /* MAIN or SIDE: the one to show when there is room for only one */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
-    /* what is shown again when a view without a number closes (model_covers) */
+    /* the state to restore when a view without a number closes (model_covers) */
     struct covered { enum pane focus, last_view; enum view view; } under;
     bool zoom;
     struct columns columns;              /* the chosen columns of the ledger */
-    /* columns added to the pane of the steps, and to the nest where three panes are shown */
+    /* columns added to the pane of the steps; to the nest, if three panes are side by side */
     int wider, split;
     enum overlay overlay;
     struct frame frame;                  /* places of the last screen_refresh */
     VEC(struct hit) hits;                /* places of the last screen_draw */
     int spin;                            /* number of ticks, for the spinner */
     char step_stage[64], step_axis[64];  /* the loop of the last step; the nest scrolls to it */
-    char step_access[256];  /* the access of tensor step_axis to scroll to instead; "": none */
+    /* "": none; else the nest scrolls to this access instead, and step_axis is its tensor */
+    char step_access[256];
     bool to_misses;  /* whether the profile scrolls to the access under the nest's cursor */
-    /* whether the nest scrolls to step_axis even if its cursor is in step_stage already */
-    bool to_loop;
+    bool to_loop;  /* whether the nest scrolls to step_axis even if its cursor is in step_stage */
     char to_tensor[64];                  /* tensor to which the layout view scrolls; "": none */
     char opened_at[96];  /* the access or tensor at which the layout view opened last, or "" */
-    int n_jumps; struct jump jump[JUMPS_MOST];  /* jumps that Esc takes back, the last one first */
-    unsigned jump_stamp;                 /* stamp of the program in which the jumps were made */
+    int n_jumps; struct jump jump[JUMPS_MOST];  /* jumps that Esc takes back, in reverse order */
+    unsigned jump_stamp;                 /* the stamp when the jumps were made */
 
     /* State of the prompt. */
     struct prompt prompt;
     struct message message;
-    /* search: of the view, the list of branches or the page of help; filter: of the list of help;
-     * covered: the search that holds again when help is closed */
+    /* search: the words searched for in a view, the list of branches or a page of help.  filter:
+     * the words that rows of the list of help must have.  covered: `search` before help was
+     * opened. */
     struct str search, filter, covered;
     int search_from;                     /* the line where an incremental search began */
-    /* The line found last; the cursor of a list may rest beside it. */
+    /* The line found last, and the cursor then: in a list it may be on a line beside it. */
     struct found { const struct pane_doc *in; int line, cursor; } found;
     int hot;  /* the line where the assembly of the hottest loop begins; -1: unknown */
     bool to_hot;  /* whether to scroll to line `hot` as soon as it is known */
-    char lit[136];                       /* the loop to which C and assembly were scrolled last */
+    char lit[136];                       /* the loop to which a view of code scrolled last */
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* number of contexts in help_chain */
     bool help_menu;  /* whether help lists only the possible actions, not all keys */
-    VEC(struct menu_row) menu;           /* per binding */
+    VEC(struct menu_row) menu;           /* per key binding */
     bool menu_ranked;  /* whether the menu is sorted by predictions (model_forecast_before) */
-    struct str pasted;                   /* lines to run, from pasted_from on; or "" */
+    struct str pasted;                   /* lines to run; those before pasted_from are done */
     struct str pasted_of;                /* the file that has these lines; "": they were pasted */
     size_t pasted_from;
     int pasted_line;                     /* number of the line that was run last */
     struct str refused;                  /* the refused line, while it is on the prompt */
     char topic[32];                      /* the topic that help shows; "" = the list */
     long count;                          /* the count typed before a key; 0 = none */
-    bool counting;  /* whether digits extend the count instead of choosing views */
+    bool counting;  /* whether a count is being typed: digits extend it and choose no views */
     int error_col;  /* column of an error in the last command line, from 1; 0 = unknown */
-    bool error_before;  /* whether a word is missing before that column */
+    bool error_before;  /* whether the error is a missing word before that column */
 
     /* State of questions. */
     enum after_ask then;                 /* the action after the answer, or after the save */
     /* whether the question is about a running tuner or branches that get lost, not about saving */
     bool ask_stop;
     struct session *next;  /* the session that AFTER_OPEN opens; NULL = the start screen */
-    /* unsaved changes that are offered instead of what is open; or NULL */
+    /* the unsaved changes that the question offers to open; NULL: it is another question, or
+     * none */
     struct unsaved_work *recover;
-    /* whether the next session to open takes over its unsaved changes without a question */
+    /* whether to open the unsaved changes of the next session without a question */
     bool recover_yes;
     struct str opening;                  /* the ONNX file that is being read; "": none */
-    int openings;                        /* number of ONNX files opened so far: tag of the job */
+    int openings;                        /* number of ONNX files opened so far: the job's tag */
     /* the file that a second Enter overwrites, or the autosave that a second d deletes; "": none */
     struct str overwrite;
-    uint64_t overwrite_seen;  /* hash of the content that the file must still have then */
-    bool confirm;  /* whether the last line was refused until the user confirms it */
+    uint64_t overwrite_seen;  /* hash of the file's content at the first Enter */
+    bool confirm;  /* whether the last line was refused because a second Enter must confirm it */
     bool autosave_failed;  /* whether a failure of the autosave was already reported */
 
     /* State of measuring. */
     bool autorun;                        /* whether to measure after every step */
     bool measure_wanted;                 /* whether to measure the current state */
-    bool measure_all;                    /* whether to measure all other steps of the branch, too */
-    bool numbers_asked;  /* whether the user measured with m or M: the numbers are worth saving */
-    bool newest;  /* whether to keep the next measurement even if it is slower */
+    bool measure_all;                    /* whether to measure every state of the branch */
+    bool numbers_asked;  /* whether the user asked for numbers (m, M): they are worth saving */
+    bool newest;  /* whether to keep the next measurement of the current state even if slower */
     int threads;
     int cores;                           /* number of cores that this process may run on */
     unsigned baselines;                  /* 1 << enum vendor_library */
     struct job_settings set;
-    /* What the settings now choose, as measurements name it: the version of the compiler ("":
-     * neither compiler nor target was chosen), and the simulated cache (0 levels: it was not
-     * chosen). */
+    /* What the settings stand for now, in the words of measurements: the version of the compiler
+     * ("": neither compiler nor target was ever chosen, or the compiler is missing), and the
+     * simulated cache (0 levels: it was never chosen). */
     struct { char compiler[128]; struct cache_config cache; } stands_for;
-    int at;                              /* the current state at the last model_changed */
+    int at;                              /* the current state at the last call of model_changed */
     VEC(int) late;                       /* states that the user left before they were measured */
     int parallel_said;  /* 1 + tag of the state for which the note on threads was shown; 0: none */
     struct code_text code[CODE_COUNT];
@@ -220,26 +224,26 @@ struct expert_schedule;
 struct model *model_new(struct session *s, const struct model_opts *o, bool unicode);
 void model_free(struct model *m);
 void model_resize(struct model *m, int w, int h);
-/* Closes the open session and network. Then opens s; an ONNX model of several kernels opens as a
- * network. */
-void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
+/* Closes the open session and network.  Then opens s (NULL: the start screen), as a network if
+ * session_opens_as_network(s). */
+void model_set_session(struct model *m, struct session *s /* taken */);
 /* Shows s instead of the open session; frees neither. */
 void model_show_session(struct model *m, struct session *s);
 /* Returns the session that the command `w` writes: the open one, or the network's. NULL on the
  * start screen. */
 struct session *model_document(const struct model *m);
-void model_changed(struct model *m);  /* call it when the program has changed */
-void model_edited(struct model *m);  /* call it when the user has changed the program */
-/* call it after an undo or redo: perhaps nothing is unsaved any more */
-void model_undone(struct model *m);
+void model_changed(struct model *m);  /* must be called when the program has changed */
+void model_edited(struct model *m);  /* must be called instead when the user has changed it */
+void model_undone(struct model *m);  /* must be called after undo and redo */
 void model_keep_safe(struct model *m);  /* writes the autosave; reports only the first failure */
 /* Whether the session has unsaved changes, or unsaved numbers that the user asked for. */
 bool model_unsaved(const struct model *m);
-/* whether there are unsaved changes, or any unsaved numbers */
+/* whether the session has unsaved changes, or any unsaved numbers */
 bool model_has_news(const struct model *m);
 void model_discard(struct model *m);             /* drops unsaved changes and the autosave */
 const struct program *model_program(const struct model *m);      /* NULL on the start screen */
-struct pane_doc *model_focused(struct model *m);  /* returns the pane that gets keys */
+struct pane_doc *model_focused(struct model *m);  /* returns the document that gets keys */
+/* Stores the contexts whose keys work now, the most special one first.  Returns their number. */
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
 /* Returns the n rows of the ledger; the caller frees them. */
 struct ledger_row *model_ledger(const struct model *m, int *n);
@@ -254,20 +258,21 @@ bool model_loop_around(const struct model *m, const struct stage **stage, int *a
 struct cursor_subject model_subject(const struct model *m);
 /* Returns the enum code_kind that a view shows; -1: none. */
 int model_code(enum view v);
-/* Whether line i of a view of code belongs to the loop under or around the cursor of the nest. If
- * the code has no such loop (vector lanes, unrolled, one iteration), the next enclosing loop
- * counts, or if there is none, the next inner one. */
+/* Whether to highlight line i of a view.  In a view of code, these are the lines of the loop under
+ * or around the cursor of the nest; if the code has no such loop (vector lanes, unrolled, one
+ * iteration), those of the next enclosing loop, or else of the next inner one.  In the view of the
+ * graph, these are the operands and consumers of the tensor under the cursor. */
 bool model_lit(const struct model *m, enum view v, int i);
-/* Whether the key bar leaves out a key that would be refused here: a key for loops while the cursor
- * is on none, or a key for the layout of a tensor whose layout cannot be chosen. */
+/* Whether a key would be refused here, so that the key bar leaves it out: a key for loops while the
+ * cursor is on none, or a key for the layout of a tensor whose layout cannot be chosen. */
 bool model_key_refused(const struct model *m, const struct key_binding *b);
-/* Return the object under the cursor. In the layout view this is the tensor's index in the graph,
- * or -1. In the list of branches and on the start screen it is the entry, or NULL. */
+/* Return the object under the cursor: in the layout view the index of a tensor, or -1; in the list
+ * of branches the name of a branch, or NULL; on the start screen an entry, or NULL. */
 int model_tensor(const struct model *m);
 const char *model_branch(const struct model *m);
 const struct start_entry *model_entry(const struct model *m);
-/* Goes back to the place from which Enter jumped, if the view it jumped to is still shown;
- * otherwise returns false. */
+/* Takes back the last jump (struct jump) if the view that it led to still has the focus; otherwise
+ * returns false. */
 bool model_jump_back(struct model *m);
 /* Messages. */
 void model_echo(struct model *m, const char *line);
@@ -283,33 +288,33 @@ void model_key(struct model *m, int key);
 void model_paste(struct model *m, const char *text);
 /* The command `source`: runs the lines of a file as if they were pasted. */
 bool model_source(struct model *m, const char *path);
-/* Runs the remaining lines of a paste or a file one by one, until one is refused. That line is then
- * on the prompt; the rest runs after it. */
+/* Runs the remaining lines of a paste or a file one by one, until one is refused.  The refused line
+ * is then on the prompt.  The lines after it run when the user has run or skipped it. */
 void model_run_pasted(struct model *m);
-bool model_search(struct model *m, int dir, int from);  /* returns false when nothing was found */
-/* Asks about unsaved changes and a running search, if there are any; then does `then`. */
+/* Searches from line `from` on, down (dir 1) or up (-1).  Returns whether a line was found. */
+bool model_search(struct model *m, int dir, int from);
+/* Does `then` with `next`.  First asks about unsaved changes and a running search, if any. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
 
 /* model_settings.c: notes on tiles that do no good. */
 
-/* Returns the name of a tile that does no good, and appends why: it "spills: needs 56 of 16 vector
- * registers", or it keeps no partial sums.  f: the nest of state s.  NULL: every tile does good. */
+/* Returns the name of a tile that does no good, and appends why: "spills: needs 56 of 16 vector
+ * registers", or that it keeps no partial sums.  NULL: there is no such tile.  f: the nest of s. */
 const char *model_tile_note(const struct model *m, const struct state *s, const struct func *f,
                             struct str *out);
-/* Appends `before`, the name and the reason, if state s has a tile that does no good. */
+/* If state s has a tile that does no good, appends `before`, the tile's name and why. */
 void model_describe_tile(const struct model *m, const struct state *s, const char *before,
                          struct str *out);
-
-/* Like model_describe_tile, but appends nothing if this is the same in state `than`.  If every tile
- * of s does good, names one that is in registers in `than` but not in s. */
+/* Like model_describe_tile, but appends nothing if state `than` has the same tile with the same
+ * reason.  If s has no such tile, names a tile that is in registers in `than` but not in s. */
 void model_new_tile(const struct model *m, const struct state *s, const struct state *than,
                     const char *before, struct str *out);
 
 /* model_tour.c: the guided tour. */
 
 bool model_tour(struct model *m, const char *arg);       /* the command `tour` */
-void model_tour_update(struct model *m);  /* goes to the next step when the present one is done */
+void model_tour_update(struct model *m);  /* goes to the first step that is not done */
 void model_tour_title(const struct model *m, struct str *out);
 bool model_tour_over(const struct model *m);             /* whether all steps are done */
 void model_tour_text(const struct model *m, struct str *out);
@@ -319,12 +324,12 @@ void model_tour_text(const struct model *m, struct str *out);
 void model_preview_update(struct model *m);
 void model_preview_free(struct model *m);
 
-/* model_recover.c: unsaved changes of what is open, which an earlier run has left. */
+/* model_recover.c: unsaved changes of the open document, which an earlier run has left. */
 
-void model_recover_offer(struct model *m);
+void model_recover_offer(struct model *m);  /* asks whether to open them, if there are any */
 void model_recover_question(const struct model *m, struct str *out);
-void model_recover_answer(struct model *m, bool open, bool forget);
-/* Says that recovered changes are not saved, and what `u` does now. */
+void model_recover_answer(struct model *m, bool open, bool forget);  /* forget: deletes them */
+/* Says that the recovered changes are not saved yet, and what the key u does now. */
 void model_say_recovered(struct model *m);
 
 /* model_action.c: the actions of keys.def; help and the menu of actions. */
@@ -338,52 +343,53 @@ void model_forget_menu(struct model *m);
 
 /* model_group.c: steps that are typed without their group, `loop` or `layout`. */
 
-/* Returns the place of the step in a line: behind `edit N` or `insert N`, else 0. */
+/* Returns the index in a line where its step begins: after `edit N ` or `insert N `, else 0. */
 int model_step_at(const char *line);
+/* whether the step of a line lacks its group, as in `vectorize C N` */
 bool model_lacks_group(const struct model *m, const char *line);
-/* Returns the group for the completion of a line whose step lacks it: `loop` if both have such a
- * step.  NULL: the line lacks none. */
+/* Returns the group to assume when a line is completed whose step lacks it.  If both groups have
+ * such a step, it is `loop`.  NULL: the line lacks no group. */
 const char *model_group_completed(const struct model *m, const char *line);
-/* Appends the line with the group that its step lacks.  That is the only group with such a step, or
- * else the only one in which the step is legal.  False: the line lacks none, or why->text says why
- * none can be chosen. */
+/* Appends the line with the group that its step lacks: the only group with such a step, or if both
+ * have it, the only group in which it is legal.  Returns false if the line lacks no group, or if
+ * none can be chosen; why->text then says why. */
 bool model_with_group(const struct model *m, const char *line, struct str *out, struct err *why);
 
 /* model_command.c: command lines. */
 
-/* Runs a line as the prompt does; false when it was refused (the message has the reason). */
+/* Runs a line as the prompt does.  False: it was refused, and the message has the reason. */
 bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);  /* shows the line, then runs model_command */
-/* Whether an app_command can run where the model is: many need a session. */
+/* Whether an app_command can run now: many need an open session. */
 bool model_command_fits(const struct model *m, int id);
-/* Sets what C-u leaves of the line on the prompt: "edit 3 " of "edit 3 ...", `loop reorder C ` of a
- * step that a key began, or `layout set C "` with its other quote. */
+/* Sets what the key C-u leaves of the line on the prompt: `edit 3 ` of `edit 3 ...`, `loop reorder
+ * C ` of a step that a key began, or `layout set C ""` with the cursor between the quotes. */
 void model_keep_head(struct model *m);
 void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with this line */
 void model_show_view(struct model *m, enum view v);
 /* model_covers: whether a view without a number (comparison, lens, SASS) has the focus.
- * model_uncover: shows again what this view covered; false: no such view has the focus. */
+ * model_uncover: closes that view and shows again what was there before; false: it cannot. */
 bool model_covers(const struct model *m);
 bool model_uncover(struct model *m);
 
-/* model_file.c: opens and writes files.  Functions return false, with a message, when they
- * refuse. */
+/* model_file.c: opens and writes files.  False: refused, and the message has the reason. */
 
-/* path "": the file that the session has.  A name without an ending gets .yaml. */
+/* Saves to path; "": to the session's own file.  A new name without an ending gets .yaml. */
 bool model_save(struct model *m, const char *path);
 bool model_save_quit(struct model *m, const char *path);
 bool model_quit_now(struct model *m);            /* quits and discards unsaved changes */
 bool model_export(struct model *m, const char *path);
-bool model_dump(struct model *m, const char *path);  /* path: written later, by the drawing code */
-/* Checks a file name that the user typed. */
+bool model_dump(struct model *m, const char *path);  /* requests it (struct outbox) */
+/* Checks a file name that the user typed.  usage: an example of the command. */
 bool model_file_named(struct model *m, const char *path, const char *usage);
-/* Writes text to path if the file still has the content `seen`; asks before overwriting any other
- * content. */
+/* Writes text to path if the content of the file still has the hash `seen`; if not, asks for a
+ * second Enter.  what: what was written, for the message. */
 bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
                  const char *what);
 void model_after(struct model *m);               /* carries out m->then, after the answer */
 void model_give_up(struct model *m);             /* drops m->then */
-bool model_new_session(struct model *m, const char *spec, int at);  /* at: column of spec */
+/* Opens a session on an operator; at: index of spec in the command line, for columns of errors. */
+bool model_new_session(struct model *m, const char *spec, int at);
 bool model_open_file(struct model *m, const char *path);
 void model_open_onnx(struct model *m, const char *path);  /* reads the file in the background */
 void model_opened(struct model *m, struct app_job *j);  /* opens the file that the job has read */
@@ -400,14 +406,14 @@ bool model_has_expert(const struct model *m, const char *family);    /* reads th
 /* Lists the best schedules of the open operator, at most max, in arena a. */
 bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
                    int *n, struct err *e);
-/* The command `expert`: applies the steps of the arg-th best schedule ("": the first). If the
- * current state is the operator without steps, applies them here, otherwise on a branch; reuses a
- * branch that has these steps. */
+/* The command `expert`: applies the steps of the schedule with number arg (1 or "": the best).
+ * Goes to a branch that has these steps already.  Otherwise applies them on the current branch, if
+ * the current state is the operator without steps, or else on a new branch. */
 bool model_expert(struct model *m, const char *arg);
-/* Goes to the end of a branch that has the steps of p, or makes such a branch from the operator
- * without steps. With `here`, uses the current branch if the current state has no steps. Fails
- * without a change when the session has no room for the steps; if a step is refused, the steps
- * before it remain. */
+/* Goes to the state of a branch that has the steps of p.  If there is none, makes a branch `name`
+ * from the operator without steps and applies the steps.  If `here` is true and the current state
+ * has no steps, applies them on the current branch instead.  If the session has no room for the
+ * steps, fails without a change; if a step is refused, the steps before it remain. */
 bool model_enter(struct model *m, const struct program *p, const char *name, bool here,
                  struct err *e);
 
@@ -423,22 +429,23 @@ void model_done(struct model *m, struct app_job *j /* the caller keeps j */);
 void model_tick(struct model *m);                /* must be called ten times a second */
 int model_tag(const struct model *m);  /* number of the current state, unique across sessions */
 int model_measuring(const struct model *m);  /* the state that is being measured; -1: none */
-bool model_wants_measuring(const struct model *m);       /* whether a measurement runs or is due */
+/* whether a measurement runs or is due, other than of a state in m->late */
+bool model_wants_measuring(const struct model *m);
 void model_find_roofs(struct model *m);  /* reads the stored machine model, if there is one */
 bool model_wants_roofs(const struct model *m);  /* whether to measure the machine model now */
-/* Makes this machine the session's. Returns the number of steps whose measurements, made on another
- * machine, were deleted. */
+/* Makes this machine the machine of the session, and deletes measurements of another machine.
+ * Returns the number of steps whose measurements were deleted. */
 int model_measured_here(struct model *m);
-/* Appends "other contract: Inp arrives as ..." when p asks its caller for other layouts than
+/* Appends "other contract: Inp arrives as ..." if p expects other layouts from its caller than
  * program `than` does. */
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
-/* Appends "; 64 threads take turns on 1 core" and the like, where more threads gain nothing. */
+/* Appends notes such as "; 64 threads take turns on 1 core", if some threads gain nothing. */
 void model_threads_note(const struct model *m, struct str *out);
-/* Appends which steps have no effect because step `by` says anew how their loop runs.  Also says if
- * step `by` itself has no effect for this reason. */
+/* Appends the steps that have no effect because step `by` annotates the same loop again.  If step
+ * `by` itself has no effect because of a later step, appends that, too. */
 void model_note_replaced(const struct model *m, int by, struct str *out);
-/* Says after a step that the layouts or the order of the loops are what they were before it, or
- * that a setting leaves the code as it was. */
+/* Appends a note if a step after `before` has changed nothing (layouts, order of loops, or for a
+ * setting the code), or if a tensor whose layout it reset now has the layout of its producer. */
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out);
 /* Appends remarks on the current program, such as overlapping tiles.  Returns whether one of them
@@ -460,38 +467,36 @@ void model_settings(const struct model *m, struct str *out);  /* appends the cha
 /* model_network.c: a network and its kernels. */
 
 bool model_shows_network(const struct model *m);
-/* Opens the network of a graph without steps. Returns false when s is not such a graph, or has only
- * one kernel. */
+/* Opens the graph of s as a network.  False: s is no network (session_is_network). */
 bool model_network_open(struct model *m, struct session *s /* taken if true */);
 void model_network_close(struct model *m);               /* frees the sessions of its kernels */
 bool model_network(struct model *m, const char *arg);    /* the command `network` */
 int model_kernel(const struct model *m);         /* returns the task under the cursor, or -1 */
 void model_kernel_open(struct model *m);
-/* Opens a kernel with changes that an earlier run has left. If m shows this kernel already, the
- * new session replaces it. */
+/* Opens s, a kernel with the changes that an earlier run has left.  If a kernel is open, s replaces
+ * the session of this kernel. */
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
 /* Copies the steps of the open kernel into the session of the network. */
 void model_kernel_keep(struct model *m);
-/* Returns how many kernels have several branches and no file of their own.  The network's file
- * keeps only one branch of each. */
+/* Returns the number of kernels that have several branches but no file of their own, and whose
+ * branches were not given up.  The network's file keeps only one branch of each kernel. */
 int model_network_branches(const struct model *m);
-void model_network_give_up(struct model *m);     /* gives up the other branches of its kernels */
-/* Appends what the file of the network leaves out of the kernels that were opened; or nothing. */
+void model_network_give_up(struct model *m);     /* gives up the other branches of the kernels */
+/* Appends a note on what the network's file does not keep of its kernels, if there is such. */
 void model_network_left_out(const struct model *m, struct str *out);
 void model_kernel_leave(struct model *m);  /* shows the network; asks first if a tuner is running */
 void model_network_show(struct model *m);        /* shows the network in place of its kernel */
 void model_network_update(struct model *m);  /* builds the network again, and stops its search */
-/* model_network_steps.c: whether a line is a step of the network itself or undoes one; runs such a
- * line; frees the undone steps. */
-bool model_network_takes(const char *line);
-bool model_network_step(struct model *m, const char *line);
-void model_network_forget_undone(struct app_network *n);
+/* model_network_steps.c: steps of the network itself. */
+bool model_network_takes(const char *line);      /* whether a line is such a step, undo or redo */
+bool model_network_step(struct model *m, const char *line);      /* runs such a line */
+void model_network_forget_undone(struct app_network *n);         /* frees the undone steps */
 bool model_network_measure(struct model *m);
 /* The command `tune_all`: tunes all kernels for arg seconds ("": 60). */
 bool model_network_tune(struct model *m, const char *arg);
-/* Notes new text of the search, and pauses the search while something else is measured. */
+/* Notices a new text of the search of all kernels; pauses the search while others are measured. */
 void model_network_look(struct model *m);
-bool model_network_searches(const struct model *m);  /* whether the search runs, not paused */
+bool model_network_searches(const struct model *m);  /* whether it runs and is not paused */
 bool model_network_cancel(struct model *m);  /* false: nothing was being built, measured or tuned */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
@@ -502,43 +507,41 @@ void model_networked(struct model *m, struct app_job *j);  /* takes over the res
 /* model_compare.c: the marked state. */
 
 bool model_mark(struct model *m, const char *arg);       /* the commands mark, compare, ... */
-/* Appends the place of a state: "tiled, step 3 of 7".  If several branches have it, the marked
- * branch comes first (if `marked`), or else the current branch. */
+/* Appends the place of a state: "tiled, step 3 of 7".  If several branches have the state, prefers
+ * the marked branch (if `marked`), then the current branch. */
 void model_state_name(const struct model *m, int state, bool marked, struct str *out);
 bool model_compare(struct model *m, const char *arg);
 bool model_bisect(struct model *m, const char *arg);
 bool model_ablate(struct model *m);
-/* whether marking.pair compares the mark with this state */
-bool model_pair_fits(const struct model *m);
+bool model_pair_fits(const struct model *m);  /* whether marking.pair has mark and current state */
 bool model_compare_cancel(struct model *m);      /* returns false when nothing is being compared */
 bool model_compare_shown(const struct model *m);         /* whether the comparison has the focus */
-/* Returns what q does where nothing else takes it: "unzoom", "close", "back" to the network, or
+/* Returns what the key q does (ACTION_BACK): "unzoom", "close", "back" (to the network) or
  * "quit". */
 const char *model_back_label(const struct model *m);
 void model_compare_forget(struct model *m);
-void model_compare_outdate(struct model *m);     /* drops the measurements, keeps the mark */
+void model_compare_outdate(struct model *m);     /* drops the comparisons, keeps the mark */
 void model_compare_job(const struct model *m, struct app_job *j);    /* fills in the inputs of j */
 void model_compared(struct model *m, struct app_job *j, int number);     /* takes over the result */
 
 /* model_cursor.c: the object under the cursor. */
 
 bool model_blame(struct model *m, const char *arg);      /* the command `blame` */
-
 bool model_loop_of(struct model *m);             /* the command `loop_of` */
 bool model_access_of(struct model *m);           /* the command `access_of` */
 bool model_misses_of(struct model *m);           /* the command `misses_of` */
-/* Returns the next access to memory in a text, such as Inp[n][h + kh]; NULL if there is none. Sets
- * the lengths of its name and of the whole access. */
+/* Returns the first access to memory in a text, such as Inp[n][h + kh]; NULL: there is none.  Sets
+ * *name and *all to the lengths of its name and of the whole access. */
 const char *model_next_access(const char *text, size_t *name, size_t *all);
-bool model_has_accesses(const struct tree_lines *lines, int i);  /* whether line i is a statement */
+bool model_has_accesses(const struct tree_lines *lines, int i);  /* whether line i can have one */
 
 /* model_lens.c: the cache lens. */
 
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
-bool model_lens_fits(const struct model *m);  /* whether lensing is for the current state */
-bool model_lens_is_due(const struct model *m);   /* whether a lens or predictions must be made */
-/* whether the user cancelled the lens of this state */
-bool model_lens_stopped(const struct model *m);
+/* whether m->lensing is of the current state with the present settings */
+bool model_lens_fits(const struct model *m);
+bool model_lens_is_due(const struct model *m);   /* whether a lens or predictions are missing */
+bool model_lens_stopped(const struct model *m);  /* whether the user cancelled this state's lens */
 bool model_lens_cancel(struct model *m);  /* cancels the jobs of the lens; false: there are none */
 void model_cures_job(const struct model *m, struct app_job *j);
 void model_cured(struct model *m, struct app_job *j);    /* takes over the predictions */
@@ -555,42 +558,43 @@ void model_forecast(struct model *m, const struct app_job *j, int state);  /* ta
 void model_forecast_forget(struct model *m);
 /* Whether forecasts have times: with a machine model, for a program on one thread of a CPU. */
 bool model_forecast_has_time(const struct model *m);
-/* Whether `line` comes before `other` (NULL: no line) in a list that is sorted by what follows the
- * current state.  Compares predicted times, which rank schedules far better than misses do. Without
- * times, or with equal ones, compares misses; a line with a prediction comes before one without. */
+/* Whether step `line` comes before step `other` in a list of possible next steps, the best one
+ * first.  NULL: no step.  Compares predicted times, which rank schedules far better than misses do;
+ * without times, or if they are equal, compares misses.  Steps without a prediction come last. */
 bool model_forecast_before(const struct model *m, const char *line, const char *other);
-/* Appends "time -91 %, misses -94 %": the predicted changes, of the time only if it is known.
- * Appends "misses …" while they are being predicted, "not predicted" when that takes too long. */
+/* Appends the changes that are predicted for a step: "time -91 %, misses -94 %", without the time
+ * if that is unknown.  Appends "misses …" until there is a prediction, "not predicted" if it
+ * failed. */
 void model_forecast_brief(const struct model *m, const char *line, struct str *out);
-/* Appends "predicted 1.05M L1 misses, -94 %; time -91 %" for a line; for "", "predicted 1.05M L1
- * misses; about 0.26 ms" of the step under the cursor.  Appends "predicted …" while the prediction
- * is being made.  Times are those of loads, stores and FLOPs on one thread; they need the machine
- * model. */
+/* Appends the prediction for a step: "predicted 1.05M L1 misses, -94 %; time -91 %".  line "": for
+ * the state under the cursor, as "predicted 1.05M L1 misses; about 0.26 ms".  Appends "predicted …"
+ * until there is a prediction.  Times are those of loads, stores and FLOPs on one thread; they need
+ * the machine model. */
 void model_forecast_print(const struct model *m, const char *line, struct str *out);
 
 /* model_tune.c: the tuner. */
 
 bool model_tune(struct model *m, const char *arg);       /* the command `tune` */
-/* Notes a new snapshot, and pauses the search while something else is measured.  Call it before
- * model_desired_job. */
+/* Notices a new snapshot, and pauses the searches while something else is measured.  Must be called
+ * before model_desired_job. */
 void model_tune_look(struct model *m);
 bool model_tune_waits(const struct model *m);            /* whether the search is paused and idle */
 bool model_desired_tuning(const struct model *m, struct desired_job *out);
 void model_tune_job(const struct model *m, struct app_job *j);   /* fills in the inputs of j */
 void model_tuned(struct model *m, struct app_job *j);  /* takes over the result (model_tuned.c) */
 void model_tune_forget(struct model *m);
-/* Returns the phase of the search. v: the last snapshot, or NULL; waits: result of model_tune_waits
- * before the snapshot was locked. */
+/* Returns the phase of the search.  v: the last snapshot, or NULL.  waits: model_tune_waits(m),
+ * which must be called before the snapshot is locked. */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
-void model_tune_note(struct model *m, struct str *out);  /* appends the remarks and what t does */
-/* Whether the records have a stopped search of the current state. A job looks for it; until it has
- * finished, the result is false. */
+void model_tune_note(struct model *m, struct str *out);  /* appends remarks, and what key t does */
+/* Whether the records have a stopped search of the current state.  Requests a job that looks for
+ * one; returns false until the job has ended. */
 bool model_tune_has_old(struct model *m);
-bool model_tune_asks(const struct model *m);             /* whether that job is wanted */
+bool model_tune_asks(const struct model *m);             /* whether that job should run */
 void model_stopped_job(const struct model *m, struct app_job *j);  /* fills in the inputs of j */
 void model_stopped(struct model *m, const struct app_job *j);    /* takes over the result */
 /* Appends "the tuner is at 40 of 1000" while a search runs. */
 void model_tune_place(const struct model *m, struct str *out);
 int model_tune_selected(const struct model *m);  /* returns the trial under the cursor, or -1 */
-void model_tune_walk(struct model *m, int by);           /* moves the cursor `by` trials in time */
+void model_tune_walk(struct model *m, int by);           /* moves the cursor by `by` trials */
 #endif

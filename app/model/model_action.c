@@ -1,5 +1,5 @@
-/* Runs the actions of keys.  Most keys stand for a command line with placeholders (keys.def), which
- * are filled in from the cursor (model_blank.h). */
+/* Runs the actions of keys.  Most keys stand for a command line with placeholders (keys.def); the
+ * placeholders are filled in from the cursor (model_blank.h). */
 #include "app/model/model_blank.h"
 
 #include <stdio.h>
@@ -18,13 +18,13 @@ static void run_line(struct model *m, const char *line)
         m->overlay = list && str_starts(line, "mark ") ? m->overlay : OVERLAY_NONE;
         bool ok = model_run(m, str_text(&s));
         if (list && !ok && !m->prompt.open)
-            m->overlay = OVERLAY_BRANCHES;               /* to choose another branch */
+            m->overlay = OVERLAY_BRANCHES;    /* so that the user can choose another branch */
     }
     str_free(&s);
 }
 
-/* Whether the tensor under the cursor allows the layout step that `line` begins, whatever the user
- * adds to it. */
+/* Whether some layout step that begins with `line` can be legal for the tensor under the cursor.
+ * False: the step is illegal, whatever the user adds to the line. */
 static bool tensor_allows(const struct model *m, const char *line, struct err *e)
 {
     int t = str_starts(line, "layout ") ? model_tensor(m) : -1;
@@ -63,8 +63,8 @@ void model_save_as(struct model *m)
 
 /* --- Moving loops ----------------------------------------------------------------------------- */
 
-/* Reads the loops that the current step, a reorder of `stage`, names.  Returns their number; 0 for
- * another step or a measured one. */
+/* If the current step is a reorder of `stage` and was not measured, stores the names of its loops
+ * in out[] and returns their number; otherwise returns 0. */
 static int last_reorder(const struct model *m, struct arena *a, const char *stage, const char **out,
                         int max)
 {
@@ -83,9 +83,9 @@ static int last_reorder(const struct model *m, struct arena *a, const char *stag
     return n - 3;
 }
 
-/* Joins two moves into one reorder step: changes order so that it also moves `loop` past `other`.
- * A move in the same direction adds `other`, a move back removes it.  Returns the new length; 0
- * when the moves cannot be joined. */
+/* Joins two moves of `loop` into one reorder step: changes order[n] so that the step also moves
+ * `loop` past its neighbour `other`.  A move in the same direction as before adds `other`; a move
+ * back removes it.  Returns the new length; 0: the moves cannot be joined. */
 static int join_move(const char **order, int n, const char *loop, const char *other, bool inwards)
 {
     bool first = strcaseeq(order[0], loop), last = strcaseeq(order[n - 1], loop);
@@ -102,9 +102,9 @@ static int join_move(const char **order, int n, const char *loop, const char *ot
     return n - 1;
 }
 
-/* Moves the loop under the cursor. A move right after a move of the same loop replaces that step.
- * The earlier step is left by goto, because undo might instead revert the last change of a past
- * step. */
+/* Moves the loop under the cursor.  If the current step moved the same loop, one step for both
+ * moves replaces it.  The old step is left by goto and not by undo, because undo would revert the
+ * last change, which can be a change of an earlier step. */
 static void move_loop(struct model *m, const char *line, bool inwards)
 {
     const char *order[MAX_DIMS * 2];
@@ -139,7 +139,7 @@ static void move_loop(struct model *m, const char *line, bool inwards)
 
 /* --- Marking loops ---------------------------------------------------------------------------- */
 
-/* Whether the current step is `line`, and the loop under the cursor was a plain one before it. */
+/* Whether the current step is `line`, and the loop under the cursor had no annotation before it. */
 static bool marked_last(struct model *m, const char *line)
 {
     const struct history *h = m->session->history;
@@ -157,8 +157,8 @@ static bool marked_last(struct model *m, const char *line)
     return axis >= 0 && was->axis[axis].ann == LOOP_SERIAL;
 }
 
-/* Marks the loop under the cursor, or makes it plain again. Right after the step that marked it,
- * that step is taken back, so that two presses leave no step. */
+/* Annotates the loop under the cursor, or removes the annotation.  If the current step has added
+ * it, takes that step back instead, so that pressing the key twice leaves no step. */
 static void toggle_mark(struct model *m, const char *line)
 {
     struct str text = {0};
@@ -175,7 +175,8 @@ static void toggle_mark(struct model *m, const char *line)
 
 /* --- Moving the cursor ------------------------------------------------------------------------ */
 
-/* Says why a document cannot be scrolled sideways: its rows were made to fit the pane. */
+/* Says why a document cannot be scrolled sideways.  cut: whether some rows were cut to fit the
+ * pane. */
 static void say_fits(struct model *m, const struct pane_doc *p, bool cut)
 {
     bool steps = p == &m->pane[DOC_LEDGER], pane = m->overlay == OVERLAY_NONE && m->session;
@@ -205,8 +206,8 @@ static void scroll_sideways(struct model *m, int delta)
     p->scroll.left = left;
 }
 
-/* A count is the number of the line, from 1; in the list of steps it is the number of the step,
- * from 0. */
+/* Goes to the line whose number the count is: from 1, but in the list of steps from 0.  Without a
+ * count, goes to line `otherwise`. */
 static void go_to_line(struct model *m, int otherwise)
 {
     struct pane_doc *p = model_focused(m);
@@ -252,8 +253,8 @@ static void open_search(struct model *m)
     prompt_open(&m->prompt, '/', "");
 }
 
-/* Esc: closes what was opened last, or cancels the running job. Leaving a kernel of a network
- * cancels the kernel's jobs. */
+/* The key Esc: closes what was opened last, or cancels a running job.  In a kernel of a network it
+ * leaves the kernel, which cancels the kernel's jobs. */
 static void cancel(struct model *m)
 {
     if (m->overlay != OVERLAY_NONE) {
@@ -289,7 +290,7 @@ static void cancel(struct model *m)
         model_info(m, "the tuner goes on; t shows it, then x stops it");
     } else {
         model_info(m, "nothing is open or running that Esc could end; q leaves");
-        /* the message goes: soon something may run that Esc cancels */
+        /* the message fades, because it becomes false when something runs that Esc can cancel */
         m->message.fades = FADE_TICKS;
     }
 }
@@ -337,7 +338,7 @@ static bool is_topic(const char *word)
 void model_close_overlay(struct model *m)
 {
     if (m->overlay == OVERLAY_HELP) {
-        str_clear(&m->search);            /* that search was of a page of help, not of a view */
+        str_clear(&m->search);            /* it was a search of the help, not of a view */
         str_add(&m->search, str_text(&m->covered));
     }
     m->overlay = OVERLAY_NONE;
@@ -366,8 +367,7 @@ void model_open_help(struct model *m, const char *what)
     model_show_topic(m, topic ? what : "");
 }
 
-/* Whether the user must complete the line of b. Such a line cannot be tried to see if it is
- * legal. */
+/* Whether the line of a key must be completed by the user.  Such a line cannot be tried. */
 static bool needs_typing(const struct key_binding *b)
 {
     size_t n = strlen(b->line);
@@ -375,7 +375,8 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Tries b on a copy of the program. A line that the user must complete is no step yet. */
+/* Makes the row of a key in the menu.  If its line is a complete step, tries the step on `copy`, a
+ * copy of the program.  If the user must complete the step, only asks whether it can be legal. */
 static struct menu_row menu_row(struct model *m, const struct program *copy,
                                 const struct key_binding *b)
 {
@@ -453,5 +454,5 @@ void model_perform(struct model *m, const struct key_binding *b)
     case ACTION_QUIT:      m->out.quit = true; break;
     default: UNREACHABLE();
     }
-    model_run_pasted(m);  /* the line of the key may have been `source`, whose lines run now */
+    model_run_pasted(m);  /* if the line of the key was `source`, the lines of the file run now */
 }

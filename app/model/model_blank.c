@@ -21,8 +21,8 @@ static bool put_neighbour(struct model *m, struct str *out, const struct stage *
     return false;
 }
 
-/* Returns the stage to compute inside a loop of s: the producer of an operand of s, or else the
- * consumer of s. */
+/* Returns the name of the stage to compute inside a loop of s: the producer of its data, if s is
+ * element-wise; else an element-wise consumer of s; "": neither exists. */
 static const char *neighbour_stage(const struct program *p, const struct stage *s)
 {
     const struct graph *g = p->graph;
@@ -45,9 +45,9 @@ const struct program *model_try_on(struct arena *a, const struct program *p)
     return copy;
 }
 
-/* Returns an operand of s with which the step `begin OPERAND at=loop` is legal: preferably the
- * data, else the first one.  If none is legal, returns the data, whose error message is the
- * clearest; "" when s has no operands. */
+/* Returns the name of a tensor with which the step `begin TENSOR at=loop` is legal: preferably the
+ * data operand of s, else the first one.  If no tensor is legal, returns the data operand, whose
+ * error message is the clearest; "": s has no data operand either. */
 static const char *operand_for(const struct program *p, const struct stage *s, const char *begin,
                                const char *loop)
 {
@@ -68,7 +68,8 @@ static const char *operand_for(const struct program *p, const struct stage *s, c
     return best;
 }
 
-/* Fills in %C (the stage to compute at s) or %R (the operand to read).  out: the line so far. */
+/* Fills in %C (the stage to compute inside a loop of s) or %R (the operand to copy).  out: the line
+ * so far. */
 static bool put_other(struct model *m, struct str *out, const struct stage *s, const char *loop,
                       char what)
 {
@@ -153,7 +154,7 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
-/* Appends the name of a model's file without its ending; characters that need quotes become -. */
+/* Appends the name of a model without its ending.  Characters that would need quotes become -. */
 static void put_model_name(struct str *out, const char *title)
 {
     const char *dot = strrchr(title, '.');
@@ -262,7 +263,7 @@ static const char *name_of_blank(char what)
 
 void model_key_line(const struct model *m, const struct key_binding *b, bool here, struct str *out)
 {
-    struct model quiet = *m;              /* a copy receives the messages of model_fill_in */
+    struct model quiet = *m;              /* a copy, for the messages of model_fill_in */
     struct str line = {0};
     quiet.message = (struct message){0};
     const char *pattern = b->action == ACTION_TOGGLE ? model_toggled(m, b->line) : b->line;

@@ -3,19 +3,20 @@
 #define TS_APP_MODEL_BLANK_H
 #include "app/model/model.h"
 
-/* Fills in the placeholders of line. Returns false with a message when nothing under the cursor
- * fits. */
+/* Appends the line with its placeholders filled in.  Returns false with a message if nothing under
+ * the cursor fits a placeholder. */
 bool model_fill_in(struct model *m, const char *line, struct str *out);
-/* Appends a file name: the session's, or else "resnet18.yaml" of a model, "c2d.yaml" of an
- * operator, "graph.yaml" of another graph. */
+/* Appends the name of the session's file.  If it has none, appends a proposal: "resnet18.yaml" for
+ * a model, "c2d.yaml" for an operator, "graph.yaml" for another graph. */
 void model_put_file(const struct model *m, struct str *out);
-/* Returns line, which annotates the loop under the cursor; or if the loop has this annotation
- * already, the line that removes it. */
+/* `line` annotates a loop.  If the loop under the cursor has this annotation already, returns the
+ * line that removes it; otherwise returns `line`. */
 const char *model_toggled(const struct model *m, const char *line);
 /* Copies the program into arena a, so that trying a step leaves nothing in the session's arena. */
 const struct program *model_try_on(struct arena *a, const struct program *p);
-/* Appends the line that a key stands for. With `here`, placeholders are filled in from the cursor.
- * Without it, or if nothing there fits, names such as STAGE and LOOP stand for them. */
+/* Appends the line that a key stands for.  If `here` is true, fills in the placeholders from the
+ * cursor.  If it is false, or if nothing under the cursor fits, replaces placeholders by names such
+ * as STAGE and LOOP. */
 void model_key_line(const struct model *m, const struct key_binding *b, bool here,
                     struct str *out);
 #endif

@@ -1,4 +1,4 @@
-/* Runs a line: a command of the app (appcmd.def), else a step or a command of the history. */
+/* Runs a line: an own command of the app (appcmd.def), or a step or command of the history. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -34,8 +34,8 @@ static void copy_doc(struct model *m)
 
 /* --- Views and focus -------------------------------------------------------------------------- */
 
-/* Makes the layout view open at the tensor of the row or access under the cursor; except if the
- * cursor is not in the nest, and the view opened there the last time. */
+/* Makes the layout view scroll to the tensor of the row or access under the cursor.  Outside of the
+ * nest, does nothing if the view has scrolled there the last time. */
 static void open_at_access(struct model *m)
 {
     struct cursor_subject s = model_subject(m);
@@ -116,7 +116,7 @@ static bool show_beside(struct model *m, enum view v)
 static bool change_view(struct model *m, const char *name)
 {
     int now = (int)m->view[m->last_view];
-    int n = VIEW_COMPARE;  /* the views from here on have tabs only while they are shown */
+    int n = VIEW_COMPARE;  /* next and prev leave out the views from this one on */
     int v = streq(name, "next") ? (now + 1) % n
           : streq(name, "prev") ? (now + n - 1) % n : find_view(name);
     if (v == VIEW_COMPARE)
@@ -128,7 +128,7 @@ static bool change_view(struct model *m, const char *name)
     return v >= 0;
 }
 
-/* Moves the focus to another pane.  A small screen shows only the focused one. */
+/* Moves the focus to another pane.  A small screen shows only the pane with the focus. */
 static bool change_focus(struct model *m, const char *name)
 {
     int dir = streq(name, "prev") ? PANE_COUNT - 1 : 1;
@@ -147,7 +147,7 @@ static bool change_focus(struct model *m, const char *name)
     return true;
 }
 
-/* Makes a pane wider. Stacked panes become higher instead. */
+/* Makes the focused pane wider, or if panes are stacked, higher. */
 static bool make_wider(struct model *m, const char *arg)
 {
     long long n = 4;
@@ -192,7 +192,7 @@ static bool measure_fresh(struct model *m)
     return true;
 }
 
-/* Sets the baselines; without an argument turns all on, or all off when some are on. */
+/* Sets the baselines.  Without an argument, turns all off if some are on, or else all on. */
 static bool set_baselines(struct model *m, const char *arg)
 {
     struct err e;
@@ -224,7 +224,7 @@ static bool set_title(struct model *m, const char *arg)
 static bool show_branches(struct model *m)
 {
     m->overlay = OVERLAY_BRANCHES;
-    str_clear(&m->search);  /* the key n makes a branch again until the user searches */
+    str_clear(&m->search);  /* so that the key n makes a branch (model_contexts) */
     doc_clear(&m->pane[DOC_BRANCHES].doc);
     m->pane[DOC_BRANCHES].stamp = 0;
     return true;
@@ -245,7 +245,7 @@ bool model_command_fits(const struct model *m, int id)
     return m->session || !appcmd_info((enum app_command)id)->session || (m->network && saves);
 }
 
-/* Whether a line that is not a command is an operator, such as `c2d n=1 ...`, or a graph. */
+/* Whether a line is an operator, such as `c2d n=1 ...`, or a graph.  Its first word has n bytes. */
 static bool is_operator(const struct model *m, const char *line, size_t n)
 {
     char word[40];
@@ -327,7 +327,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
 
 /* --- Running a command line ------------------------------------------------------------------- */
 
-/* before: the state in which the line ran. */
+/* Updates the model after a line of the history.  before: the current state before the line. */
 static void after_effect(struct model *m, enum command_effect effect, const struct state *before)
 {
     if (effect == EFFECT_MEASURE) {
@@ -353,7 +353,7 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
     }
 }
 
-/* Notes the loop that the current step changed; the nest will show it. */
+/* Notes the loop that the current step has changed, so that the nest scrolls to it. */
 static void look_at_step(struct model *m)
 {
     const char *step = history_current(m->session->history)->step;
@@ -361,7 +361,7 @@ static void look_at_step(struct model *m)
         m->step_stage[0] = m->step_axis[0] = 0;
 }
 
-/* Shows what a line did. said: what an undo or redo did, or "". */
+/* Shows `said` and the notes on the current program (model_note), if there is anything to show. */
 static void say_note(struct model *m, const char *said)
 {
     struct str note = {0}, more = {0};
@@ -377,8 +377,8 @@ static void say_note(struct model *m, const char *said)
     str_free(&note);
 }
 
-/* Refuses `export` for a network: only the command line exports one, and shows the progress. Copies
- * that command if the network is saved, and says how to export a single kernel. */
+/* Refuses the command `export` for a network, which only the command line exports.  Says how, also
+ * for a single kernel.  If the network is saved, copies the command line to the clipboard. */
 static bool refuse_export(struct model *m)
 {
     const struct session *s = m->network->session;
@@ -398,8 +398,8 @@ static bool refuse_export(struct model *m)
     return false;
 }
 
-/* Whether a line would bind a key or record lines in other programs.  `bind C M thread.x` is a
- * step. */
+/* Whether a line would bind a key or record lines in other programs.  False for the step
+ * `bind C M thread.x`. */
 static bool binds_key(const struct model *m, const char *line)
 {
     static const char *const words[] = {
@@ -428,8 +428,8 @@ static bool refuse_binding(struct model *m)
     return false;
 }
 
-/* Returns the command in a line `set COMMAND`, for the caller to free: `theme dark` for `set theme
- * dark` or `set theme=dark`.  NULL: the line is something else, perhaps the step `set`. */
+/* Returns the command in a line `set COMMAND`, such as `theme dark` for `set theme dark` or for
+ * `set theme=dark`; the caller frees it.  NULL: the line is another one, perhaps a step `set`. */
 static char *without_set(const char *line)
 {
     const char *word = line + strlen("set");
@@ -464,13 +464,13 @@ static bool refuse_unknown(struct model *m, const char *line)
     return false;
 }
 
-/* Runs and shows `whole`: the typed line with the group that its step lacked. */
+/* Runs and shows `whole`: the typed line, with the group that its step lacks. */
 static bool run_in_group(struct model *m, const char *whole, const char *line)
 {
     int at = model_step_at(line), more = (int)(strlen(whole) - strlen(line));
     model_echo(m, whole);
     bool ok = model_command(m, whole);
-    if (m->error_col > at)               /* the prompt has the line as it was typed */
+    if (m->error_col > at)               /* the column must be that in the typed line */
         m->error_col = m->error_col > at + more ? m->error_col - more : 0;
     return ok;
 }
@@ -504,7 +504,7 @@ static bool run_line(struct model *m, const char *line)
         model_undone(m);
     if (effect == EFFECT_STATE)
         say_note(m, back ? history_said(m->session->history) : str_text(&same));
-    m->message.stays = m->message.stays || same.len > 0;   /* it also stays after the measurement */
+    m->message.stays = m->message.stays || same.len > 0;   /* even when the step is measured */
     str_free(&same);
     if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
         m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
@@ -579,7 +579,7 @@ void model_keep_head(struct model *m)
     str_free(&kept);
 }
 
-/* Opens the prompt that a refused line came from, with that line. */
+/* Opens the prompt again with a line that was refused, so that the user can correct it. */
 void model_prompt_again(struct model *m, const char *line)
 {
     bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");

@@ -1,6 +1,6 @@
-/* Compares the marked state with the current one: times of both, sampled alternately; the step
- * between them that changes the time most (bisect); and the current schedule with each step left
- * out in turn (ablate). */
+/* The comparisons: the marked state and the current one, timed in turns (compare); the step between
+ * these two that changes the time most (bisect); and the current schedule with each of its steps
+ * left out in turn (ablate). */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -13,7 +13,8 @@ void model_compare_forget(struct model *m)
     job_pair_free(k->pair);
     ablation_free(k->ablation);
     str_free(&k->found);
-    /* the number is kept, because a job of the old mark may still run */
+    /* The number is kept, so that the result of a job that still runs is not mistaken for a new
+     * one. */
     *k = (struct marking){ .state = -1, .number = k->number };
 }
 
@@ -30,7 +31,8 @@ void model_compare_outdate(struct model *m)
 
 /* --- The mark --------------------------------------------------------------------------------- */
 
-/* Finds the state that BRANCH@STEP names; -1: none. */
+/* Returns the state that an argument BRANCH@STEP names, and sets *branch to the name of the branch.
+ * -1: it names none. */
 static int state_of_branch(const struct history *h, const char *arg, const char **branch)
 {
     const char *step = strrchr(arg, '@');
@@ -48,8 +50,9 @@ static int state_of_branch(const struct history *h, const char *arg, const char 
     return -1;
 }
 
-/* Returns the state that the argument of `mark` names: a step of this branch, a branch, or a step
- * of a branch; -1 with a message.  *branch: the name of the branch if arg has one, else NULL. */
+/* Returns the state that `arg` names: the number of a step of this branch, a branch, a step of a
+ * branch (main@3), or the current state (""); -1 with a message.  Sets *branch to the name of the
+ * branch in arg, or to NULL. */
 static int named_state(struct model *m, const char *arg, const char **branch)
 {
     const struct history *h = m->session->history;
@@ -96,7 +99,7 @@ void model_state_name(const struct model *m, int state, bool marked, struct str 
     str_add(out, "a state that no branch has any more");
 }
 
-/* Appends " (last: main@9)" when a branch is marked at a step before its last one. */
+/* If a branch is marked and its current step is not its last one, appends " (last: main@9)". */
 static void add_last_step(const struct history *h, const char *branch, int state, struct str *out)
 {
     struct err ignored;
@@ -154,7 +157,8 @@ bool model_pair_fits(const struct model *m)
         && k->pair_of[1] == history_current(m->session->history)->id;
 }
 
-/* Marks another branch to compare it with this one; false with a message. */
+/* Marks the branch or state `name`, to compare it with the current state.  Keeps the mark if it is
+ * that branch already.  False with a message. */
 static bool compare_branch(struct model *m, const char *name)
 {
     const struct history *h = m->session->history;
@@ -197,7 +201,7 @@ bool model_compare(struct model *m, const char *arg)
     if (found >= 0)
         k->what = found;
     else if (k->what == MARKING_ABLATION && (k->state >= 0 || old))
-        k->what = COMPARE_NEST;           /* the ablation compares nothing with the marked state */
+        k->what = COMPARE_NEST;           /* the comparison is asked for, not the ablation */
     if (!model_compare_shown(m))
         m->pane[VIEW_COMPARE].scroll = (struct scroll){0};
     bool again = model_compare_shown(m) && !arg[0] && model_pair_fits(m);
@@ -210,7 +214,8 @@ bool model_compare(struct model *m, const char *arg)
     return true;
 }
 
-/* Finds the two states of `bisect [STEP [STEP]]`: without words the marked and the current one. */
+/* Finds the two states of `bisect [STEP [STEP]]`: the first is the marked state and the second
+ * the current state, unless `arg` names them. */
 static bool two_states(struct model *m, const char *arg, int state[2])
 {
     const char *branch, *second = arg + strcspn(arg, " ");

@@ -62,7 +62,8 @@ static void offer_each(struct word_list *w, const char *const *word, int n)
         offer(w, word[i], "");
 }
 
-/* Offers operators, then the parameters of the chosen one.  before: the line so far. */
+/* Offers operators; if the line `before` has one already, offers those of its parameters that the
+ * line does not have. */
 static void offer_operator(struct word_list *w, const char *before)
 {
     char name[64] = "";
@@ -101,7 +102,7 @@ static void offer_tune(struct word_list *w)
         offer(w, arena_printf(w->a, "strategy=%s", strategy_get(i)->name), strategy_get(i)->what);
 }
 
-/* Returns the only part that reads tensor t, or -1. */
+/* Returns the part of the network that reads tensor t, if only one does; else -1. */
 static int only_reader(const struct network *net, int t)
 {
     int reader = -1, n = 0;
@@ -114,8 +115,8 @@ static int only_reader(const struct network *net, int t)
     return n == 1 ? reader : -1;
 }
 
-/* Offers the tensors inside the kernels, at which they can be cut; those of the selected kernel
- * first. */
+/* Offers the tensors at which kernels can be cut, which are those inside a kernel.  The tensors of
+ * the selected kernel come first. */
 static void offer_inner(struct word_list *w, const struct model *m, const struct network *net)
 {
     int selected = model_kernel(m);
@@ -132,8 +133,9 @@ static void offer_inner(struct word_list *w, const struct model *m, const struct
         }
 }
 
-/* first NULL: offers the results of kernels that only one other kernel reads.  Else offers the
- * result of the kernel that reads `first`. */
+/* Offers the operands of `module join A B`.  For A (`first` is NULL), offers each result of a
+ * kernel that only one other kernel reads.  For B, offers the result of the kernel that reads
+ * `first`. */
 static void offer_joined(struct word_list *w, const struct network *net, const char *first)
 {
     for (int i = 0; i < net->parts.n; i++) {
@@ -150,13 +152,14 @@ static void offer_joined(struct word_list *w, const struct network *net, const c
     }
 }
 
-/* Completes `module cut T` and `module join A B`. */
+/* Completes the argument of `module`, as in `module cut T` and `module join A B`.  before: the
+ * argument so far. */
 static void offer_module(struct word_list *w, const struct model *m, const char *before)
 {
     const struct network_made *made = model_shows_network(m) ? m->network->made : NULL;
     char verb[8] = "", first[128] = "", second[2] = "";
     int n = sscanf(before, "%7s %127s %1s", verb, first, second);
-    n = n > 0 && *w->prefix ? n - 1 : n;  /* words before the one that is completed */
+    n = n > 0 && *w->prefix ? n - 1 : n;  /* number of words before the one to complete */
     if (made && n < 1) {
         offer(w, "cut", "end a kernel at a tensor inside it");
         offer(w, "join", "make one kernel of two, of which the second alone reads the first");
@@ -167,19 +170,19 @@ static void offer_module(struct word_list *w, const struct model *m, const char 
     }
 }
 
-/* Offers the commands that can run where the model is: for the list of a network also those of the
- * history that it takes. */
+/* Offers the app's own commands that can run now.  In the list of a network, also offers the
+ * commands of the history that a network takes. */
 static void offer_commands(struct word_list *w, const struct model *m)
 {
     for (int i = 0; i < appcmd_rows() && model_shows_network(m); i++) {
         struct command_row row = appcmd_row(i);
-        /* the loop below offers the app's own */
+        /* own: the loop below offers the row, because it is one of the app's own commands */
         bool own = appcmd_find(row.name, strlen(row.name)) >= 0;
         if (!own && (model_network_takes(row.name) || streq(row.name, "measure")))
             offer(w, row.name, row.help);
     }
     for (int i = 0; i < APP_COUNT; i++) {
-        /* tune opens a kernel; export says how to do it */
+        /* opens: in a network, tune opens a kernel first, and export says how to export */
         bool opens = m->network && (i == APP_TUNE || i == APP_EXPORT);
         bool other = i == APP_MODULE && !model_shows_network(m);
         if ((opens || model_command_fits(m, i)) && !other)
@@ -280,7 +283,7 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
     }
 }
 
-/* Adds help to the app's own commands, which the explorer completes without help. */
+/* Adds the help of the app's own commands: command_complete knows only their names. */
 static void add_help(struct completions *c)
 {
     for (int i = 0; i < c->n; i++) {
@@ -290,8 +293,8 @@ static void add_help(struct completions *c)
     }
 }
 
-/* Completes a line of the explorer.  If a step lacks its group, completes it as if it had the
- * group. */
+/* Completes a step or a command of the history.  If the step lacks its group, completes the line as
+ * if it had the group.  names: names of the app's own commands, which can begin the line, too. */
 static void complete_step(const struct model *m, struct arena *a, const char *line,
                           const char *const *names, struct completions *out)
 {

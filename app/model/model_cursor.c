@@ -1,4 +1,4 @@
-/* Questions about the object under the cursor. */
+/* Finds the object under the cursor, and shows it in other views. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -33,8 +33,8 @@ static enum view focused_view(const struct model *m)
     return m->view[m->focus];
 }
 
-/* Shows view `to` for the object on which Enter was pressed.  Esc goes back (model_jump_back).  A
- * jump that leads back to the view of the last jump only removes that jump. */
+/* Shows view `to`, and remembers the jump so that Esc goes back (model_jump_back).  If this jump
+ * only reverses the last one, removes the last one instead. */
 static void jump_to(struct model *m, enum view to)
 {
     struct jump j = { focused_view(m), to, model_focused(m)->scroll };
@@ -65,7 +65,7 @@ bool model_jump_back(struct model *m)
     return true;
 }
 
-/* Shows the layout of a tensor that no node computes. */
+/* Shows a tensor in the layout view: no node computes it, so it has no loop in the nest. */
 static bool layout_of(struct model *m, const char *tensor)
 {
     snprintf(m->to_tensor, sizeof m->to_tensor, "%s", tensor);
@@ -133,7 +133,7 @@ struct cursor_subject model_subject(const struct model *m)
                                    it->access};
 }
 
-/* Whether an access of the nest begins with the text. */
+/* Whether the nest has an access that begins with `text`. */
 static bool nest_has(const struct model *m, const char *text)
 {
     struct err e;
@@ -152,7 +152,8 @@ static bool nest_has(const struct model *m, const char *text)
     return found;
 }
 
-/* Shows in the nest what a row of the profile is about: one access, or all accesses of a tensor. */
+/* Goes from a row of the profile to its access in the nest; if the row is about a whole tensor, to
+ * an access of this tensor. */
 bool model_access_of(struct model *m)
 {
     const struct pane_doc *p = model_focused(m);
@@ -167,7 +168,7 @@ bool model_access_of(struct model *m)
                  l->loop ? l->loop : l->stage);
         return model_say_error(m, why, "");
     }
-    m->step_stage[0] = 0;                /* the access may be in any stage */
+    m->step_stage[0] = 0;                /* the access can be in any stage */
     snprintf(m->step_axis, sizeof m->step_axis, "%s", l->stage);
     snprintf(m->step_access, sizeof m->step_access, "%s", text);
     m->pane[VIEW_NEST].stamp = 0;

@@ -34,7 +34,8 @@ static bool has_branch(const struct history *h, const char *name)
     return false;
 }
 
-/* Makes a branch from the operator without steps; appends -2, -3... when the name is taken. */
+/* Makes a branch from the operator without steps.  If a branch has the name `base`, appends -2,
+ * -3... to the name. */
 static bool new_branch(struct history *h, const char *base, struct err *e)
 {
     char name[48];
@@ -61,7 +62,8 @@ bool model_enter(struct model *m, const struct program *p, const char *name, boo
     return true;
 }
 
-/* Puts the last `set accuracy` of p before the steps of a schedule, so that it still applies. */
+/* If p has steps `set accuracy`, puts the last of them before the steps of a schedule, so that it
+ * stays in force. */
 static void keep_accuracy(struct arena *a, const struct program *p, struct expert_schedule *s)
 {
     const char *set = NULL;
@@ -77,6 +79,7 @@ static void keep_accuracy(struct arena *a, const struct program *p, struct exper
     s->n++;
 }
 
+/* Applies the schedule with this number; 1 is the best. */
 static bool choose(struct model *m, struct arena *a, int number, struct err *e)
 {
     struct history *h = m->session->history;

@@ -1,5 +1,5 @@
-/* Files of the screen: opens and saves sessions, writes texts, and asks before it overwrites
- * another file or discards unsaved work. */
+/* The files of the screen: opens and saves sessions and writes texts.  Asks before it overwrites
+ * another file. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -35,7 +35,8 @@ void model_give_up(struct model *m)
     m->next = NULL;
 }
 
-/* Refuses paths that are not files: reading a terminal or an unused pipe would never end. */
+/* Whether path is a regular file, a folder or nothing yet.  Refuses others with a message: reading
+ * a terminal or an unused pipe would never end. */
 static bool is_file(struct model *m, const char *path)
 {
     struct stat st;
@@ -50,8 +51,8 @@ static bool is_file(struct model *m, const char *path)
     return false;
 }
 
-/* Asks for a second Enter, which overwrites the file unless it has changed since the first
- * Enter. */
+/* Refuses to overwrite a file, with the message `why`, until Enter is pressed again.  The second
+ * Enter overwrites the file unless it has changed since the first one.  Returns false. */
 static bool ask_overwrite(struct model *m, const char *path, const char *why)
 {
     str_clear(&m->overwrite);
@@ -61,8 +62,8 @@ static bool ask_overwrite(struct model *m, const char *path, const char *why)
     return model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
 }
 
-/* Returns the hash of the content that path may have when it is replaced: the content that the user
- * confirmed, else `known`. */
+/* Returns the hash of the content that the file must have when it is replaced.  If this is the
+ * second Enter (ask_overwrite), it is the content at the first Enter, else `known`. */
 static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
 {
     bool again = streq(str_text(&m->overwrite), path);
@@ -70,7 +71,7 @@ static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
     return again ? m->overwrite_seen : known;
 }
 
-/* Whether the network of the open kernel has a file to save to. False with a message. */
+/* Whether the network of the open kernel has a file of its own.  False with a message. */
 static bool network_has_file(struct model *m)
 {
     const char *path = m->network->session->path;
@@ -88,7 +89,7 @@ static void say_saved(struct model *m, const struct session *s)
     str_free(&left);
 }
 
-/* Saves to path.  "": saves to the session's own file, or in a kernel, to the network's. */
+/* Saves to path; "": to the session's own file.  In a kernel of a network, "" saves the network. */
 static bool save_to(struct model *m, const char *path)
 {
     bool whole = m->network && m->session && !path[0];
@@ -151,7 +152,6 @@ bool model_write(struct model *m, const char *path, uint64_t seen, const struct 
     return model_error(m, &e);
 }
 
-/* Checks a file name that the user typed; usage: an example of the command. */
 bool model_file_named(struct model *m, const char *path, const char *usage)
 {
     if (path[0])
@@ -184,7 +184,7 @@ bool model_export(struct model *m, const char *path)
     return ok;
 }
 
-/* Requests a dump of the screen (outbox), which the drawing code writes. */
+/* Requests a dump of the screen (struct outbox); the drawing code writes it. */
 bool model_dump(struct model *m, const char *path)
 {
     if (!model_file_named(m, path, "dump screen.txt"))
@@ -272,7 +272,7 @@ void model_opened(struct model *m, struct app_job *j)
 
 /* --- The entries of the start screen ---------------------------------------------------------- */
 
-/* Opens a copy of an example without a file name, so that saving cannot change the example. */
+/* Opens an example as a session without a file name, so that saving cannot change the example. */
 static void open_example(struct model *m, const char *path)
 {
     struct session *s = NULL;
@@ -287,8 +287,8 @@ static void open_example(struct model *m, const char *path)
     model_info(m, "a copy of the example %s; s saves it under a name of yours", basename(path));
 }
 
-/* Opens the network of an autosaved kernel, which takes the kernel's changes over as soon as it is
- * open.  False: there is no such network any more. */
+/* Opens the network to which an autosaved kernel belongs.  As soon as the network is open, it takes
+ * over the changes of the kernel (recover_yes).  False: there is no such network any more. */
 static bool open_network_of(struct model *m, const struct start_entry *e)
 {
     struct session *s = NULL;
@@ -311,7 +311,7 @@ static bool open_network_of(struct model *m, const struct start_entry *e)
     return true;
 }
 
-/* Opens an autosave, and for a network those of its kernels, too. */
+/* Opens the unsaved work of an entry.  For a network, also opens the autosaves of its kernels. */
 static void open_unsaved(struct model *m, const struct start_entry *e)
 {
     struct session *s = NULL;

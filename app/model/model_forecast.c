@@ -1,5 +1,5 @@
-/* Predicts cache misses and times: of the typed line, of the step under the cursor, and of the
- * entries of the menu.  A job computes them, so that no key waits. */
+/* Predictions of cache misses and times: for the step on the prompt, the state under the cursor of
+ * the ledger, and the steps in the menu.  A job computes them, so that no key waits. */
 #include "app/model/model.h"
 
 #include <math.h>
@@ -9,9 +9,9 @@
 #include "profile/machine/roofline.h"
 
 #define MOST_FORESEEN 64                  /* most lines of one job */
-#define MOST_TRIES 2  /* most tries of a line: during the first one the machine may be busy */
-#define ROUGH 0.2  /* a prediction whose sample has at least this error is said to be rough */
-#define PATIENCE 10                       /* the second try may take longer by this factor */
+#define MOST_TRIES 2  /* most tries of a line; the first can fail because the machine is busy */
+#define ROUGH 0.2  /* a prediction from a sample with at least this error is called rough */
+#define PATIENCE 10                       /* factor for the time limit of the second try */
 
 void model_forecast_forget(struct model *m)
 {
@@ -30,8 +30,8 @@ static const struct foreseen *find(const struct model *m, int state, const char 
     return NULL;
 }
 
-/* Returns the state under the cursor of the ledger; -1: none, or its misses are known, or its step
- * is held and has no effect. */
+/* Returns the state under the cursor of the ledger.  -1: there is none; or its misses were
+ * simulated; or its step is held and has no effect. */
 static int chosen_state(const struct model *m)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
@@ -44,8 +44,9 @@ static int chosen_state(const struct model *m)
     return s->held || (s->measured && s->measured->sim.available) ? -1 : s->id;
 }
 
-/* Lists the lines whose forecast is shown, and the state that they start from; "" is the state
- * itself.  Returns their number, at most max. */
+/* Lists the steps whose predictions the screen shows, and sets *state to the state in which they
+ * would be applied.  A line "" stands for that state itself.  Returns the number of lines, at most
+ * max. */
 static int wanted(const struct model *m, int *state, const char **line, int max)
 {
     int n = 0;
@@ -63,14 +64,14 @@ static int wanted(const struct model *m, int *state, const char **line, int max)
     return n;
 }
 
-/* Whether r will not change any more. */
+/* Whether prediction r will not change any more.  False for NULL: there is none yet. */
 static bool is_final(const struct foreseen *r)
 {
     return r && ((r->after.ok && r->now.ok) || r->tries >= MOST_TRIES);
 }
 
-/* Lists the lines to predict next: those that were not tried; if there are none, those whose try
- * took too long. */
+/* Lists the lines to predict next: those that were not tried yet; if there are none, those whose
+ * first try took too long.  *tries: number of this try, from 1.  Returns the number of lines. */
 static int due(const struct model *m, int *state, const char **line, int *tries)
 {
     int n = wanted(m, state, line, MOST_FORESEEN), kept = 0;
@@ -102,8 +103,8 @@ void model_forecast_job(const struct model *m, struct app_job *j)
     j->stamp = m->stamp;
 }
 
-/* Stores the prediction of a line, or of the state itself; completes a prediction that exists
- * already. */
+/* Stores the prediction of a line, or with line "" of the state itself.  Replaces the prediction of
+ * an earlier try. */
 static void add_row(struct model *m, const struct forecast *after, const struct forecast *now,
                     int state)
 {
@@ -131,7 +132,8 @@ void model_forecast(struct model *m, const struct app_job *j, int state)
         add_row(m, &j->cure[i], &j->now, state);
 }
 
-/* Appends the separator and "-94 %"; nothing when the misses of the current state are unknown. */
+/* Appends the separator and the change of the misses, such as "-94 %".  Appends nothing if the
+ * misses without the step are unknown or 0. */
 static void add_change(struct str *out, const char *separator, const struct foreseen *r)
 {
     if (!r->now.ok || r->now.misses.l1_misses == 0)
@@ -140,8 +142,8 @@ static void add_change(struct str *out, const char *separator, const struct fore
     text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
 }
 
-/* Returns the milliseconds that loads, stores and FLOPs take; 0: unknown, without the machine model
- * or with several threads. */
+/* Returns the milliseconds that loads, stores and FLOPs take; 0: unknown
+ * (model_forecast_has_time). */
 static double predicted_ms(const struct model *m, const struct prediction *p)
 {
     if (!model_forecast_has_time(m))
@@ -150,8 +152,8 @@ static double predicted_ms(const struct model *m, const struct prediction *p)
                                model_program(m)->base->flops, p->accesses);
 }
 
-/* Returns the share by which the predicted time of p differs from that of `now`: -0.5 is half the
- * time.  NAN: one of the two times is unknown; `now` may be NULL. */
+/* Returns the relative change of the predicted time from `now` to p: -0.5 is half the time.  NAN:
+ * one of the two times is unknown, or `now` is NULL. */
 static double time_change(const struct model *m, const struct prediction *p,
                           const struct forecast *now)
 {
@@ -188,7 +190,7 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
     }
 }
 
-/* Whether x is better than y; each may be unknown (NULL). */
+/* Whether prediction x is better than prediction y; NULL: there is none. */
 static bool is_better(const struct model *m, const struct foreseen *x, const struct foreseen *y)
 {
     if (!x || !y || !x->after.ok || !y->after.ok)
@@ -204,9 +206,10 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
     return is_better(m, line ? find(m, state, line) : NULL, other ? find(m, state, other) : NULL);
 }
 
-/* Appends "; time -91 %", the change from `now`, or "; about 0.26 ms" without `now`; nothing
- * without a machine model. Loads that wait make all times of a schedule longer than predicted, so
- * that changes are nearer to the truth than times. */
+/* Appends the change of the time from `now`, such as "; time -91 %".  If `now` is NULL or its time
+ * is unknown, appends the time, such as "; about 0.26 ms".  Appends nothing if that is unknown,
+ * too.  The change is nearer to the truth than the time: latencies of loads, which are not
+ * predicted, make all times longer. */
 static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
                      struct str *out)
 {

@@ -14,7 +14,7 @@ int model_step_at(const char *line)
     return at;
 }
 
-/* Whether a group has the step with which the line begins, as `loop` has vectorize. */
+/* Whether a group has a step whose name begins the line, as `loop` has vectorize. */
 static bool has_step(const char *group, const char *line)
 {
     for (int k = 0; k < STEP_KIND_COUNT; k++)
@@ -24,7 +24,8 @@ static bool has_step(const char *group, const char *line)
     return false;
 }
 
-/* Whether the line begins with a group or a command. */
+/* Whether the step of a line begins with a group, or the line with a command.  step: the step in
+ * the line. */
 static bool is_whole(const char *line, const char *step)
 {
     bool group = false;
@@ -47,8 +48,8 @@ const char *model_group_completed(const struct model *m, const char *line)
     return has_step("loop", line + model_step_at(line)) ? "loop" : "layout";
 }
 
-/* Returns a copy of the program, with or without its loop steps; NULL: the other steps cannot be
- * replayed alone. */
+/* Returns a copy of the program in arena a; if `loops` is false, without its loop steps.  NULL:
+ * without them, the other steps cannot be replayed. */
 static const struct program *copy_of(struct arena *a, const struct program *p, bool loops)
 {
     const char **step = ARENA_ARRAY(a, const char *, p->n_steps + 1);
@@ -61,8 +62,8 @@ static const struct program *copy_of(struct arena *a, const struct program *p, b
     return program_replay(a, p->base->spec, step, n, &out, &bad, &ignored) ? out : NULL;
 }
 
-/* Returns the program to which the step of a line will be applied; NULL: no step has the number in
- * the line. */
+/* Returns the program to which the step of a line is to be applied.  NULL: the line is an `edit N`
+ * or `insert N`, and there is no step N. */
 static const struct program *before_step(const struct model *m, const char *line)
 {
     const struct history *h = m->session->history;
@@ -74,8 +75,9 @@ static const struct program *before_step(const struct model *m, const char *line
     return number >= 1 && number <= n ? history_state(h, path[number - 1])->program : NULL;
 }
 
-/* Whether the step of a line is legal in a group after program p.  *e: why it is not.  A new layout
- * step at the end of the branch goes before the loop steps, so it is tried without them. */
+/* Whether the step of a line is legal after program p, if it is a step of `group`.  False: *e says
+ * why not.  A layout step that is not part of an `edit` or `insert` will be put before all loop
+ * steps, so it is tried without them. */
 static bool is_legal(struct arena *a, const struct program *p, const char *group, const char *line,
                      struct err *e)
 {
@@ -86,7 +88,8 @@ static bool is_legal(struct arena *a, const struct program *p, const char *group
                                        e);
 }
 
-/* Says that both groups have the step, and that it is legal in both or in none. */
+/* Sets *e for a step that both groups have, and which is legal in both (`legal`) or in none.
+ * of_layout, of_loop: why it is not legal there. */
 static void refuse_both(const char *line, bool legal, const struct err *of_layout,
                         const struct err *of_loop, struct err *e)
 {
@@ -102,7 +105,8 @@ static void refuse_both(const char *line, bool legal, const struct err *of_layou
     err_fix(e, "write layout or loop before %.*s", n, step);
 }
 
-/* Returns the group that the step of a line lacks; NULL: see model_with_group. */
+/* Returns the group that the step of a line lacks.  NULL: it lacks none, or none can be chosen and
+ * why->text says why (model_with_group). */
 static const char *group_of(const struct model *m, const char *line, struct err *why)
 {
     struct err of_layout = {0}, of_loop = {0};

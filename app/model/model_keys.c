@@ -10,7 +10,7 @@
 
 /* --- Searching -------------------------------------------------------------------------------- */
 
-/* Returns the name of the text that is searched. */
+/* Returns the name of the text that a search looks through. */
 static const char *pane_name(const struct model *m)
 {
     if (m->overlay == OVERLAY_BRANCHES)
@@ -22,7 +22,8 @@ static const char *pane_name(const struct model *m)
     return m->focus == PANE_LEDGER ? "the steps" : "this view";
 }
 
-/* Says which of the lines with a match the cursor is on. */
+/* Says which of the lines with a match was found, as "line 3 of 7".  wrapped: whether the search
+ * has continued from the other end of the text. */
 static void say_found(struct model *m, const struct doc *d, int found, bool wrapped)
 {
     const char *words = str_text(&m->search);
@@ -67,8 +68,8 @@ static bool search_typed(struct model *m)
     return m->search.len == 0 || model_search(m, 1, m->search_from - 1);
 }
 
-/* Enter on an empty prompt repeats the last search. The prompt closes even if there is no match, so
- * that the next key is an action again; / and Up bring the line back. */
+/* The key Enter in a search.  On an empty prompt it repeats the last search.  The prompt closes
+ * even without a match, so that the next key is an action again; / and Up bring the line back. */
 static void enter_search(struct model *m)
 {
     if (m->prompt.line.len == 0)
@@ -86,8 +87,10 @@ static void enter_search(struct model *m)
 
 /* --- The prompt ------------------------------------------------------------------------------- */
 
-/* Returns the line on the prompt without trailing blanks, and without the colon of a line that was
- * copied with it; the file name of "save as" becomes the command w FILE. */
+/* Returns the line on the prompt, which the caller frees.  Removes trailing blanks, and a colon
+ * that was pasted with the line.  A file name on the prompt of "save as" becomes the command w
+ * FILE.  If the prompt was opened by a key with the beginning of a line, but a whole line was typed
+ * behind that beginning, returns only the typed line. */
 static char *entered_line(const struct model *m)
 {
     struct str s = {0};
@@ -99,13 +102,13 @@ static char *entered_line(const struct model *m)
     bool whole = model_step_at(rest) > 0
               || (str_begins(kept, "layout") && str_begins(rest, "layout"))
               || (str_begins(kept, "loop") && str_begins(rest, "loop"));
-    if (whole)                            /* `edit 2 STEP`, typed behind the "edit 2 " of the key */
+    if (whole)                            /* as `edit 2 STEP` behind the "edit 2 " of the key */
         typed = rest;
     str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);
     char *line = xstrdup(str_text(&s));
     size_t n = strlen(line);
     if (whole && (str_ends(line, "\"\"") || str_ends(line, " \"")))
-        n--;                              /* the closing quote of the key's line */
+        n--;                              /* removes the closing quote of the key's line */
     while (n > 0 && line[n - 1] == ' ')
         n--;
     line[n] = 0;
@@ -113,15 +116,15 @@ static char *entered_line(const struct model *m)
     return line;
 }
 
-/* Whether the line saves the session. An action that waits for a save continues only after such a
- * line. */
+/* Whether the line saves the session.  If an action waits for a save and another line is entered,
+ * the action is given up. */
 static bool is_save(const char *line)
 {
     line += strspn(line, " ");
     return str_begins(line, "w");
 }
 
-/* Stores lines to run; of: the file that has them, or "". */
+/* Stores the lines that model_run_pasted is to run.  of: the file that has them; "": a paste. */
 static void set_pasted(struct model *m, const char *text, size_t n, const char *of)
 {
     str_clear(&m->pasted);
@@ -132,9 +135,9 @@ static void set_pasted(struct model *m, const char *text, size_t n, const char *
     m->pasted_line = 0;
 }
 
-/* Handles a command that was typed without its colon, such as `set isa avx2`: the key s opened
- * "save as", which has the rest as a file name.  Offers the whole command instead of saving to that
- * file. Returns false if the name is not such a rest. */
+/* If a command is typed without its colon, such as `set isa avx2`, the key s opens "save as", and
+ * the rest becomes a file name.  If the file name looks like that, offers the whole command on the
+ * prompt instead of saving.  Returns whether it does. */
 static bool offer_command(struct model *m)
 {
     struct str line = {0};
@@ -196,8 +199,8 @@ bool model_source(struct model *m, const char *path)
     return ok;
 }
 
-/* Takes the next line of a paste. Returns false after the last one.  Blank lines and comments are
- * skipped. */
+/* Takes the next line of a paste, without blank lines and comments.  Returns false, and drops the
+ * paste, after the last line. */
 static bool next_pasted(struct model *m, struct str *line)
 {
     const char *p = str_text(&m->pasted) + (m->pasted.len > 0 ? m->pasted_from : 0);
@@ -269,7 +272,7 @@ static void prompt_edited(struct model *m)
     str_clear(&m->overwrite);
 }
 
-/* Drops the line of a paste that was refused. */
+/* Drops the refused line of a paste, which is on the prompt. */
 static void skip_pasted(struct model *m)
 {
     prompt_close(&m->prompt);
@@ -344,7 +347,7 @@ void model_question(const struct model *m, struct str *out)
     str_free(&place);
 }
 
-/* Stops the tuner of a kernel, then continues as if that question had not been asked. */
+/* Leaves a kernel, which stops its tuner.  Then continues with m->then, if there is something. */
 static void leave_kernel(struct model *m)
 {
     enum after_ask then = m->then;
@@ -356,8 +359,8 @@ static void leave_kernel(struct model *m)
         model_ask_save(m, then, next);
 }
 
-/* Handles the answer to the question about the tuner.  If it is yes and something is unsaved, the
- * next question is whether to save. */
+/* Handles the answer to the question about a tuner or about branches.  After a yes, if something is
+ * unsaved, the question stays open and becomes the one whether to save. */
 static void key_ask_stop(struct model *m, bool yes)
 {
     m->ask_stop = false;
@@ -401,7 +404,8 @@ static void key_ask(struct model *m, int key)
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
-/* Reads a digit of a count.  A count starts with 0 (05j, 012G), since 1 to 9 choose views. */
+/* Handles a key that is a digit of a count; false: it is none.  A count begins with 0 (05j, 012G),
+ * because the keys 1 to 9 choose views. */
 static bool key_digit(struct model *m, int key)
 {
     bool digit = key >= '0' && key <= '9', starts = digit && (key == '0' || key - '0' > VIEW_COUNT);
@@ -414,7 +418,8 @@ static bool key_digit(struct model *m, int key)
     return true;
 }
 
-/* Returns how to reach a part of the screen that has other keys; NULL: it cannot be reached. */
+/* Returns a sentence on how to reach the part of the screen where the keys of a context work.
+ * NULL: it cannot be reached from here. */
 static const char *way_to(const struct model *m, enum key_context c)
 {
     const char *way = key_context_way[c];
@@ -429,8 +434,8 @@ static const char *way_to(const struct model *m, enum key_context c)
     return way;
 }
 
-/* Says of a key that does nothing here what it does in other parts of the screen: in the first such
- * part, and in the list of steps, which is always near. */
+/* Says what a key that does nothing here does elsewhere: in the first part of the screen that has
+ * the key, and in the list of steps if a session is open. */
 static void say_unbound(struct model *m, int key)
 {
     struct str says = {0};

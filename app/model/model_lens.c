@@ -1,4 +1,4 @@
-/* The cache lens of the current state: the playback, and applying a cure. */
+/* The cache lens of the current state: its jobs, the playback, and applying a cure. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -64,8 +64,8 @@ void model_cured(struct model *m, struct app_job *j)
     }
 }
 
-/* Lists the n loops around the touch that the playback shows.  Returns the place of the chosen loop
- * among them; n: it is not one of them. */
+/* Lists the *n loops around the touch that the playback shows.  Returns the index of the chosen
+ * loop (k->loop) in this list; *n: it is not in the list. */
 static int place_of_loop(const struct lensing *k, int around[LENS_DEEPEST], int *n)
 {
     int i = 0;
@@ -110,7 +110,7 @@ void model_lensed(struct model *m, struct app_job *j)
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
-/* Returns the cure under the cursor; -1: none. */
+/* Returns the index of the cure under the cursor; -1: none. */
 static int chosen_cure(const struct model *m)
 {
     const struct pane_doc *p = &m->pane[VIEW_LENS];
@@ -123,7 +123,7 @@ bool model_lens_on_cure(const struct model *m)
     return model_lens_fits(m) && chosen_cure(m) >= 0;
 }
 
-/* Runs all steps of the chosen cure; if one is refused, takes the others back. */
+/* Runs all steps of the cure under the cursor.  If one is refused, takes back those before it. */
 static bool apply_cure(struct model *m)
 {
     int i = chosen_cure(m), n = 0;
@@ -144,8 +144,8 @@ static bool apply_cure(struct model *m)
     return ok;
 }
 
-/* Moves the playback to a touch.  If the window has no such touch (-1 or past the end), shows
- * `why`. */
+/* Moves the playback to touch `at`.  If the window does not have it (-1, or past the end), returns
+ * false with the message `why`. */
 static bool go_to(struct model *m, int at, const char *why)
 {
     const struct lens *l = m->lensing.lens;
@@ -156,6 +156,8 @@ static bool go_to(struct model *m, int at, const char *why)
     return true;
 }
 
+/* Returns the first touch of the n-th iteration of the chosen loop from here, later (dir 1) or
+ * earlier (-1); -1: the window has no such iteration. */
 static int next_iteration(const struct lensing *k, int dir, long long n)
 {
     int at = k->at;
@@ -164,8 +166,8 @@ static int next_iteration(const struct lensing *k, int dir, long long n)
     return at;
 }
 
-/* Chooses the next loop inwards among the loops around the touch.  After the innermost one, or if
- * the chosen loop is not one of them, chooses the outermost one. */
+/* Chooses the next inner loop around the touch that the playback shows.  After the innermost loop,
+ * or if the chosen loop is not around this touch, chooses the outermost loop. */
 static bool next_loop(struct model *m)
 {
     struct lensing *k = &m->lensing;

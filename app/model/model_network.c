@@ -1,7 +1,7 @@
-/* A network: the list of its kernels, each of which opens as a session of its own. These sessions
- * stay until the network is closed, so a kernel that is opened again has its history. When the user
- * leaves a kernel, its changed steps are copied into the network's session; then the network is
- * built again and needs measuring again. */
+/* A network: the list of its kernels, each of which opens as a session of its own.  These sessions
+ * stay until the network is closed, so that a kernel that is opened again has its history.  When
+ * the user leaves a kernel whose steps have changed, the steps are copied into the network's
+ * session; then the network is built again, and must be measured again. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_kernel.h"
 
-#define TUNE_S 60                         /* seconds for all kernels together, by default */
-#define CHEAP_FLOPS 5e9  /* a network with less work than this is measured without a request */
+#define TUNE_S 60                         /* seconds of a search of all kernels, by default */
+#define CHEAP_FLOPS 5e9  /* a network with fewer operations is measured without a request */
 
 bool model_shows_network(const struct model *m)
 {
@@ -42,6 +42,7 @@ static void forget_made(struct app_network *n)
     n->made = n->timed = NULL;
 }
 
+/* Whether a kernel has other branches, which only its autosave keeps: it has no file of its own. */
 static bool has_branches(const struct session *s)
 {
     return history_n_branches(s->history) > 1 && !s->path[0];
@@ -64,7 +65,8 @@ void model_network_close(struct model *m)
     forget_made(n);
     for (int i = 0; i < n->kernels.len; i++) {
         struct session *s = n->kernels.data[i].session;
-        if (!s->dirty && !s->numbers && !has_branches(s))    /* else the next start offers it */
+        /* an autosave that stays is offered when the network is opened again */
+        if (!s->dirty && !s->numbers && !has_branches(s))
             session_autosave_drop(s);
         session_free(s);
         free(n->kernels.data[i].was);
@@ -81,7 +83,7 @@ void model_network_close(struct model *m)
     m->session = NULL;
 }
 
-/* Opens the graph as one program. */
+/* Closes the network and opens its graph as one program. */
 static void open_whole(struct model *m)
 {
     struct session *whole = m->network->session;
@@ -120,7 +122,8 @@ int model_kernel(const struct model *m)
     return made && l && l->id >= 0 && l->id < made->net->n_tasks ? l->id : -1;
 }
 
-/* Prints the text and the steps of a kernel in the form of network_order.chosen. */
+/* Appends the operator and the steps of a kernel in the form of network_order.chosen.  n_spec:
+ * length of spec. */
 static void put_kernel(struct str *out, const char *spec, int n_spec, const struct program *p)
 {
     str_printf(out, "%.*s\n", n_spec, spec);
@@ -129,13 +132,14 @@ static void put_kernel(struct str *out, const char *spec, int n_spec, const stru
     str_add_char(out, '\n');
 }
 
+/* Appends an open kernel with its present steps, in this form. */
 static void put_current(struct str *out, const struct app_kernel *k)
 {
     const struct program *p = history_current(k->session->history)->program;
     put_kernel(out, k->was, (int)strcspn(k->was, "\n"), p);
 }
 
-/* Returns the kernel of an open session. */
+/* Returns the kernel whose session is s; there must be one. */
 static struct app_kernel *find_kernel(struct app_network *n, const struct session *s)
 {
     struct app_kernel *k = n->kernels.data;
@@ -144,7 +148,7 @@ static struct app_kernel *find_kernel(struct app_network *n, const struct sessio
     return k;
 }
 
-/* Opens a session with the steps of a task; NULL with a message. */
+/* Makes a session with the operator and the steps of a kernel; NULL with a message. */
 static struct session *session_of(struct model *m, const struct network_task *t)
 {
     struct session *s = NULL;
@@ -154,7 +158,7 @@ static struct session *session_of(struct model *m, const struct network_task *t)
     return s;
 }
 
-/* Whether the steps of a kernel were chosen, by the user or the tuner. */
+/* Whether the user or the tuner has chosen the steps of the kernel `spec`. */
 static bool chose(const struct app_network *n, const char *spec)
 {
     struct arena *a = arena_new();
@@ -227,7 +231,7 @@ void model_kernel_leave(struct model *m)
         model_network_show(m);
 }
 
-/* Builds the network again. A running search of its kernels continues. */
+/* Has the network built again.  A running search of its kernels continues. */
 static void build_again(struct model *m)
 {
     m->network->tag = ++m->network_jobs;
@@ -235,7 +239,7 @@ static void build_again(struct model *m)
     m->data_stamp++;
 }
 
-/* Whether the network that is built has the steps of p for the kernel `spec`. */
+/* Whether the network was built with the steps of p for the kernel `spec`, and is up to date. */
 static bool as_built(const struct app_network *n, const char *spec, const struct program *p)
 {
     bool latest = n->made && !n->build_wanted && !n->outdated;
@@ -249,8 +253,8 @@ static bool as_built(const struct app_network *n, const char *spec, const struct
     return false;
 }
 
-/* Copies the steps of a kernel into the network's session if they changed since it was opened.
- * Steps of an instant schedule need not be stored. */
+/* If the steps of a kernel have changed since it was opened, copies them into the network's session
+ * and has the network built again.  Steps that are an instant schedule are not stored (n = -1). */
 static void take_steps(struct model *m, const struct app_kernel *k)
 {
     struct session *whole = m->network->session;
@@ -276,14 +280,14 @@ static void take_steps(struct model *m, const struct app_kernel *k)
     arena_free(a);
 }
 
-/* Drops the autosave of a kernel, because the network's session now has its steps.  A kernel with
- * other branches, which no other file has, gets a new autosave instead, so that they stay
- * recoverable. */
+/* Drops the autosave of a kernel, because the network's session now has its steps.  But if the
+ * kernel has other branches, which no file has, writes a new autosave, so that they can be
+ * recovered. */
 static void settle_autosave(const struct app_kernel *k)
 {
     struct err ignored;
     if (has_branches(k->session) && !k->conversion)
-        session_autosave(k->session, &ignored);      /* if this fails, the old one stays */
+        session_autosave(k->session, &ignored);      /* if this fails, the old autosave stays */
     else
         session_autosave_drop(k->session);
 }
@@ -385,7 +389,7 @@ bool model_network_tune(struct model *m, const char *arg)
     return true;
 }
 
-/* Whether a measurement is wanted that is not part of a search. */
+/* Whether something should be measured that is not part of a search. */
 static bool wants_measuring(const struct model *m)
 {
     return m->network->measure_wanted || model_wants_measuring(m);
@@ -429,7 +433,8 @@ bool model_network_cancel(struct model *m)
     return true;
 }
 
-/* Whether a search should run.  It begins only when no other measurement is wanted. */
+/* Whether the search of all kernels should run; *out is its job.  It begins only while nothing else
+ * should be measured, but once it runs, it only pauses for that. */
 static bool desired_search(const struct model *m, struct desired_job *out)
 {
     const struct app_network *n = m->network;
@@ -469,8 +474,8 @@ static double work(const struct network *net)
     return flops;
 }
 
-/* Says when kernels with chosen steps leave the network or come back: `module cut` can divide such
- * a kernel. */
+/* Says how many kernels with chosen steps the network has lost or got back since it was last built:
+ * for example, `module cut` divides such a kernel. */
 static void say_idle(struct model *m, const struct network *old, const struct network *now)
 {
     const char *kernels = str_text(&m->network->session->kernels);
@@ -483,7 +488,8 @@ static void say_idle(struct model *m, const struct network *old, const struct ne
         model_info(m, "the chosen steps of %d kernel%s are in use again", n, n == 1 ? "" : "s");
 }
 
-/* Says by how much the time of the network changed, if it was measured before in the same way. */
+/* Says by how much the time of the network has changed, if it was measured before with the same
+ * threads and instruction set. */
 static void say_change(struct model *m, const struct network_made *old,
                        const struct network_made *now)
 {
@@ -504,7 +510,8 @@ static void say_change(struct model *m, const struct network_made *old,
     str_free(&text);
 }
 
-/* Takes over a newly built network. Measures it at once if that takes only seconds. */
+/* Takes over the network that a job has built and perhaps measured.  If it was not measured, has it
+ * measured if that takes only seconds. */
 static void take_made(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;

@@ -1,4 +1,4 @@
-/* Steps of the network itself: module cut, module join, and taking them back. */
+/* The steps of the network itself, `module cut` and `module join`, with undo and redo. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "sessions/file/session_network.h"
 
-/* Returns the arguments of a line whose first word is `word`, or NULL. */
+/* If the first word of a line is `word`, returns what follows it; else NULL. */
 static const char *after_word(const char *line, const char *word)
 {
     size_t n = strlen(word);

@@ -1,4 +1,5 @@
-/* The result of a search of all kernels of a network: schedules, and the times from before it. */
+/* Takes over the result of a search of all kernels of a network: schedules, and the times of the
+ * network before the search. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include "kernels/base/arena.h"
 #include "sessions/file/kernels_text.h"
 
-/* Whether both texts have the same steps of a kernel. */
+/* Whether both texts have the same steps for the kernel `spec`, or none. */
 static bool same_choice(struct arena *a, const char *x, const char *y, const char *spec)
 {
     const char *const *line[2];
@@ -16,8 +17,8 @@ static bool same_choice(struct arena *a, const char *x, const char *y, const cha
     return had[0] == had[1] && kernels_same_lines(n[0], line[0], n[1], line[1]);
 }
 
-/* Copies the schedules that a search changed into the network's session, except for kernels whose
- * steps the user changed meanwhile. Returns the number of these kernels. */
+/* Copies the schedules that a search has changed into the network's session, except for kernels
+ * whose steps the user has changed during the search.  Returns the number of these exceptions. */
 static int merge_tuned(struct app_network *n, const struct app_job *j)
 {
     struct arena *a = arena_new();
@@ -25,7 +26,7 @@ static int merge_tuned(struct app_network *n, const struct app_job *j)
     const char *found = str_text(&j->session->kernels), *at, *spec;
     const char *const *line;
     int n_lines, changed = 0;
-    /* the search may have dropped kernels of j->chosen */
+    /* j->chosen, too, because the search can have dropped kernels of it */
     str_printf(&all, "%s%s", found, j->chosen);
     const char *dropped = str_text(&all) + strlen(found);
     for (at = str_text(&all); kernels_next(&at, a, &spec, &n_lines, &line);) {
@@ -46,8 +47,8 @@ static int merge_tuned(struct app_network *n, const struct app_job *j)
     return changed;
 }
 
-/* Shows the times of the network that a search measured at its beginning; unless the network has
- * times already, or is another one now. */
+/* Gives the network the times that a search has measured at its beginning, unless the network was
+ * measured already or has changed since then. */
 static void take_first(struct app_network *n, const struct app_job *j)
 {
     const struct network_live_result *r = &j->tuned;
@@ -63,7 +64,6 @@ static void take_first(struct app_network *n, const struct app_job *j)
     n->timed = made;
 }
 
-/* Takes over the schedules that a search of all kernels found. */
 void model_network_tuned(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
@@ -79,9 +79,9 @@ void model_network_tuned(struct model *m, struct app_job *j)
     int own = merge_tuned(n, j);
     if (!streq(before, str_text(&n->session->kernels))) {
         model_network_update(m);
-        /* the network's autosave, even while a kernel is open */
+        /* not model_keep_safe, which would write that of the open kernel, if there is one */
         session_autosave(n->session, &ignored);
-        /* else it takes long, and waits for the key m */
+        /* unchecked_s > 0: measuring takes long, so it waits for the key m */
         n->measure_wanted = j->tuned.unchecked_s <= 0;
     }
     free(before);

@@ -1,4 +1,4 @@
-/* The program after the step on the prompt, tried on a copy of the branch. */
+/* The preview: the program after the step on the prompt, which is tried on a copy of the branch. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -6,12 +6,12 @@
 #include "explorer/history/rebase.h"
 #include "kernels/base/subprocess.h"
 
-#define PREVIEW_S 0.05  /* seconds; no more previews in a state where one took longer */
+#define PREVIEW_S 0.05  /* if a preview takes more seconds, its state gets no other previews */
 #define MOST_NOTED 3                     /* most later steps that a preview names */
-#define MOST_NODES 64  /* no preview of programs with more nodes: lowering them takes too long */
+#define MOST_NODES 64  /* programs with more nodes get no previews: lowering them takes too long */
 
-/* Appends which later steps would have no effect, which names would mean other loops, and where a
- * layout step is inserted before loop steps. */
+/* Appends where the new step is inserted, if not at the end; which later steps would have no
+ * effect; and which later steps would be changed, because names mean other loops. */
 static void note_later_steps(const struct history *copy, struct str *out)
 {
     const struct rebased *did = history_rebased(copy);
@@ -32,8 +32,10 @@ static void note_later_steps(const struct history *copy, struct str *out)
     }
 }
 
-/* Runs the line on a copy of the branch as the prompt would run it: later steps are renamed or
- * held, and layout steps go before loop steps.  *out stays valid until the copy is freed. */
+/* Copies the branch and runs the line on the copy, as the prompt would run it: later steps are
+ * renamed or held, and layout steps go before loop steps.  Returns the copy.  Sets *out to the
+ * program after the line, which the copy owns, or to NULL if the line is refused.  NULL: there is
+ * no copy. */
 static struct history *replay(const struct history *h, const char *line,
                               const struct program **out, struct str *note)
 {
@@ -56,7 +58,8 @@ static struct history *replay(const struct history *h, const char *line,
     return copy;
 }
 
-/* Whether the line is a complete `drop N`, `move N M` or `move N up|down [PLACES]`. */
+/* Whether the line is a complete change of the list of steps: `drop N`, `move N M` or
+ * `move N up|down [PLACES]`. */
 static bool is_change(const char *line)
 {
     int used = 0;
@@ -65,7 +68,8 @@ static bool is_change(const char *line)
             used > 0 && !line[used]);
 }
 
-/* Whether the line looks like a complete step, so that trying it is worth the time. */
+/* Whether the line looks like a step or a change of steps, so that it is worth the time to try
+ * it. */
 static bool is_step(const struct model *m, const char *line)
 {
     const char *step = line + model_step_at(line);

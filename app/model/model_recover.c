@@ -1,5 +1,5 @@
-/* Unsaved changes that an earlier run, killed or quit at once, has left of the open file, network
- * or kernel: asks whether to open them. */
+/* Recovery: if an earlier run was killed or quit without saving, it has left unsaved changes of the
+ * open file, network or kernel.  Asks whether to open them. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ void model_recover_question(const struct model *m, struct str *out)
         str_printf(out, ", with those of %d kernel%s", r->n, r->n == 1 ? "" : "s");
 }
 
-/* The autosave has steps but not the actions that made them. */
+/* The undo history is gone because an autosave has steps, but not the actions that made them. */
 void model_say_recovered(struct model *m)
 {
     model_info(m, "these changes are not saved yet: s saves them%s",
@@ -49,8 +49,8 @@ void model_say_recovered(struct model *m)
                                              "step");
 }
 
-/* Opens the changes of one session: of a kernel in its network, or of the whole document, which
- * then takes over those of its kernels. */
+/* Opens one autosave: the only one, of a kernel of the open network; or that of the open document.
+ * A network then takes over the autosaves of its kernels, too (recover_yes). */
 static void open_one(struct model *m, const struct unsaved_work *r)
 {
     const struct autosave *from = r->own ? &r->found : &r->kernel[0];
@@ -68,8 +68,8 @@ static void open_one(struct model *m, const struct unsaved_work *r)
     }
 }
 
-/* Takes over the changes of several kernels, or of the kernels of a network whose own changes are
- * open. The oldest come first. */
+/* Takes the autosaves of kernels over into the open network, the oldest first: several of them, or
+ * those of a network whose own unsaved changes are open. */
 static void open_kernels(struct model *m, const struct unsaved_work *r)
 {
     struct session *s;

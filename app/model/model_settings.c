@@ -1,5 +1,6 @@
-/* How to measure: the simulated caches and their budget, the compiler, the instruction set. Also
- * the columns of the ledger, and what the user's settings file says about all of these. */
+/* How to measure: the threads, the simulated caches and their budget, the compiler, the instruction
+ * set.  Also the columns of the ledger and the theme, what the user's settings file says about all
+ * of these, and notes on tiles that do not fit the registers. */
 #include "app/model/model.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include "profile/build/build.h"
 #include "profile/measure/program_text.h"
 
-/* Stores the version of the compiler in use; "": it cannot be used. */
+/* Stores the version of the compiler in use in m->stands_for; "": it cannot be used. */
 static void note_compiler(struct model *m)
 {
     struct compiler found;
@@ -17,6 +18,7 @@ static void note_compiler(struct model *m)
     snprintf(m->stands_for.compiler, sizeof m->stands_for.compiler, "%s", ok ? found.version : "");
 }
 
+/* Returns the caches that are simulated: the chosen ones, or those of this machine. */
 static struct cache_config cache_in_use(const struct model *m)
 {
     struct machine here;
@@ -69,7 +71,7 @@ static bool is_default(const char *arg)
     return streq(arg, "default") || streq(arg, "auto") || streq(arg, "native");
 }
 
-/* Says the value of a setting: its command without an argument asks for that. */
+/* Says the value of a setting, after its command without an argument. */
 static bool say_value(struct model *m, const char *name, const char *value, bool by_default)
 {
     model_info(m, "%s %s%s%s%s", name, value, by_default ? ", the default" : "; `",
@@ -95,7 +97,7 @@ void model_settings(const struct model *m, struct str *out)
         str_printf(out, "%ssim_budget %g", out->len > from ? ", " : "", s->sim_budget);
 }
 
-/* Shows for every state the measurement that was made with the present settings, if there is
+/* For every state, shows the measurement that was made with the present settings, if there is
  * one. */
 static void recall_measured(struct model *m)
 {
@@ -107,8 +109,8 @@ static void recall_measured(struct model *m)
     }
 }
 
-/* Applies a changed setting, and says its value. Texts are made again; numbers stay, marked as
- * measured with other settings. */
+/* Updates the model after a change of a setting, and says the new value.  Texts of code are made
+ * again.  Measurements stay, but are marked as made with other settings. */
 static bool changed(struct model *m, const char *name, const char *value, bool is_the_default)
 {
     m->data_stamp++;
@@ -208,16 +210,17 @@ bool model_set_isa(struct model *m, const char *arg)
     if (!t && !is_default(arg))
         return model_error(m, &e);
     if (m->session && t == program_text_target(model_program(m), NULL))
-        t = NULL;                         /* what it is by default */
+        t = NULL;                         /* this target is the default of the program */
     m->set.target = t;
     note_compiler(m);
-    m->stamp++;                           /* the nest shows which tiles do not fit the registers */
+    m->stamp++;  /* rebuilds the nest, which shows the tiles that do not fit the registers */
     return changed(m, "isa", target_or_host(t)->isa, !t);
 }
 
-/* Returns the target for whose registers the code of a state is made. This is the chosen target, if
- * there is one, or this machine's.  In a session of another machine it is the target of the state's
- * measurement, or of the last measurement (NULL: unknown). */
+/* Returns the target whose registers the tiles of a state should fit: the chosen target, or else
+ * that of this machine.  In a session of another machine, if no target is chosen, it is the target
+ * of the state's measurement, or else of the newest measurement.  NULL: the name of that target is
+ * unknown. */
 static const struct target *target_of(const struct model *m, const struct state *s)
 {
     struct err ignored;
@@ -231,8 +234,8 @@ static const struct target *target_of(const struct model *m, const struct state 
     return r ? target_find(r->isa, &ignored) : program_text_target(s->program, m->set.target);
 }
 
-/* Returns the tile of a cache_write that keeps no partial sums.  Appends why, and where it would
- * keep some.  NULL: no such tile. */
+/* Returns the name of a tile of a cache_write that keeps no partial sums, so that it does no good.
+ * Appends why, and at which loop it would keep some.  NULL: there is no such tile. */
 static const char *idle_tile(const struct func *f, const struct program *p, struct str *out)
 {
     const struct stage *s = NULL;
@@ -278,7 +281,8 @@ void model_describe_tile(const struct model *m, const struct state *s, const cha
     str_free(&says);
 }
 
-/* Appends `before` and the tile that is in registers in state `than`, but not in s. */
+/* If a tile is in registers in state `than` but not in state s, appends `before`, its name and
+ * why. */
 static void describe_leaving(const struct model *m, const struct state *s, const struct state *than,
                              const char *before, struct str *out)
 {

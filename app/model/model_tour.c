@@ -1,10 +1,10 @@
-/* The guided tour: says which key to press, and continues when the user has done so. */
+/* The guided tour: says which key to press, and goes on when the user has done what it asks for. */
 #include "app/model/model.h"
 
 #include <string.h>
 #include "kernels/gen/target.h"
 
-#define TILE_CHANNELS 16                  /* columns of the tile; tour.def has the same number */
+#define TILE_CHANNELS 16                  /* columns of the tile, as in the steps of tour.def */
 
 enum tour_check { TOUR_STEP, TOUR_MEASURED, TOUR_VIEW, TOUR_AUTO };
 
@@ -32,8 +32,8 @@ static void put_text(struct str *out, const struct model *m, const char *text)
             str_add_char(out, *text);
 }
 
-/* Whether a step that begins like step i of the tour is the one that the tour asks for.  Of a split
- * only the inner factor is compared, because the user may give the outer one or not. */
+/* Whether `step` is the step that step i of the tour asks for; both must begin alike.  For a split,
+ * only the inner factor is compared, because the outer factor can be left out. */
 static bool is_asked(const struct model *m, int i, const char *step)
 {
     struct str line = {0};
@@ -45,7 +45,8 @@ static bool is_asked(const struct model *m, int i, const char *step)
     return same;
 }
 
-/* Finds the last applied step that begins as step i of the tour; NULL: none. */
+/* Returns the last applied step that begins like the one that step i of the tour asks for; NULL:
+ * there is none. */
 static const char *begun(const struct model *m, int i)
 {
     const struct history *h = m->session->history;
@@ -77,7 +78,7 @@ static bool is_done(const struct model *m, int i)
     UNREACHABLE();
 }
 
-/* Goes to the first step of the tour that is not done.  Without a session the tour ends. */
+/* Goes on to the next step of the tour that is not done.  Ends the tour if no session is open. */
 void model_tour_update(struct model *m)
 {
     if (m->tour > 0 && !m->session)
@@ -99,7 +100,8 @@ void model_tour_title(const struct model *m, struct str *out)
         str_add(out, " tour: done ");
 }
 
-/* Appends what to do in step i; after a step that is not the one asked for, how to correct it. */
+/* Appends what to do in step i of the tour.  If the user has applied a similar step, but not the
+ * one that the tour asks for, appends how to correct that. */
 static void put_step(struct str *out, const struct model *m, int i)
 {
     const char *other = tour[i].check == TOUR_STEP ? begun(m, i) : NULL;
@@ -122,7 +124,8 @@ void model_tour_text(const struct model *m, struct str *out)
         put_step(out, m, m->tour - 1);
 }
 
-/* Runs the line of the step, in the view that shows its effect. */
+/* Runs the line of the present step of the tour.  If it is a step of the schedule, shows the
+ * nest. */
 static bool do_step(struct model *m)
 {
     struct str line = {0};

@@ -1,4 +1,4 @@
-/* The auto-tuner of the screen: the command `tune`, its job, and trials as branches. */
+/* The auto-tuner of the screen: the command `tune`, its job, and opening a trial as a branch. */
 #include "app/model/model.h"
 
 #include <ctype.h>
@@ -69,9 +69,9 @@ void model_tune_forget(struct model *m)
     *t = (struct tuner){0};
 }
 
-/* Returns the largest relative error of the algorithms that experts may choose; 0: none may.  It is
- * 0 unless the program itself has an algorithm, so that an inexact expert does not compete with an
- * exact schedule. */
+/* Returns the largest relative error of an algorithm that experts can choose in a search from
+ * program p; 0: they choose none.  It is 0 if p itself has no algorithm, so that no inexact
+ * schedule competes with an exact one. */
 static double accuracy_of(const struct model *m, const struct program *p)
 {
     const struct session *s = m->session;
@@ -99,7 +99,8 @@ static bool read_number(const char *word, const char *value, long long lo, long 
     return err_fix(e, EXAMPLE);
 }
 
-/* Reads a pin.  Copies its text, because the job uses it after the line was freed. */
+/* Reads the value of pin=.  Stores a constant text, because the job needs it after the line is
+ * freed. */
 static bool read_pin(struct tuning_opts *o, const char *value, struct err *e)
 {
     static const char *const pins[] = { "layout", "all-layouts" };
@@ -166,7 +167,7 @@ static bool read_word(struct tuning_opts *o, const char *word, struct err *e)
     return read_choice(o, word, value ? value + 1 : "", e);
 }
 
-/* Reads arg into *o, which holds the defaults.  The texts of *o are never freed. */
+/* Reads the arguments of `tune` into *o, which has the defaults.  The texts of *o are constants. */
 static bool read_words(const char *arg, struct tuning_opts *o, struct err *e)
 {
     char copy[256], *rest = copy;
@@ -190,6 +191,7 @@ static struct tuning_opts default_options(const struct model *m)
     };
 }
 
+/* Begins a search from a state. */
 static void run(struct model *m, const struct tuning_opts *o, int state)
 {
     struct tuner *t = &m->tuner;
@@ -209,19 +211,19 @@ static void run(struct model *m, const struct tuning_opts *o, int state)
     m->data_stamp++;
 }
 
-/* Whether the last search began or ended at this state. */
+/* Whether the last search started from this state, or the user was there when it began or ended. */
 static bool is_of_search(const struct tuner *t, int state)
 {
     return state == t->state || state == t->from || state == t->after;
 }
 
-/* Whether a stopped search can be resumed at this state. */
+/* Whether the last search was stopped and can be resumed while this state is the current one. */
 static bool goes_on(const struct tuner *t, int state)
 {
     return t->stopped && is_of_search(t, state);
 }
 
-/* Whether a search of this state has ended, without being stopped, and its view is not shown. */
+/* Whether the last search is of this state, was not stopped, and its view is not shown. */
 static bool ended_unseen(const struct model *m, int state)
 {
     const struct tuner *t = &m->tuner;
@@ -266,7 +268,7 @@ void model_stopped(struct model *m, const struct app_job *j)
     m->tuner.old = j->stopped;
 }
 
-/* Adds a sentence that tells what the key t does after a stop. */
+/* Appends what the key t does after a search was stopped. */
 static void add_promise(struct model *m, struct str *out)
 {
     const char *back = way_back(m);
@@ -282,8 +284,8 @@ static void add_promise(struct model *m, struct str *out)
         str_add(out, "t starts a new search, because the session has changed");
 }
 
-/* Whether the current state and branch are those of the end of the search.  Only then does the
- * command in tuner.back undo the result. */
+/* Whether the user is still in the state and branch where the search ended.  Only there is the
+ * command in tuner.back right. */
 static bool is_where_it_ended(const struct model *m)
 {
     const struct history *h = m->session->history;
@@ -292,7 +294,8 @@ static bool is_where_it_ended(const struct model *m)
         && streq(branch, m->tuner.after_branch);
 }
 
-/* What t does and the way back depend on the current state, so they are not stored in the notes. */
+/* The effect of the key t and the way back depend on the current state, so tuner.note does not have
+ * them. */
 void model_tune_note(struct model *m, struct str *out)
 {
     const struct tuner *t = &m->tuner;
@@ -304,7 +307,7 @@ void model_tune_note(struct model *m, struct str *out)
     }
 }
 
-/* Returns the budget of the stopped search that can be continued from `state`; 0: there is none. */
+/* Returns the budget of the stopped search that can be resumed in `state`; 0: there is none. */
 static int stopped_budget(struct model *m, int state)
 {
     int budget = 0;
@@ -318,7 +321,7 @@ static int stopped_budget(struct model *m, int state)
     return budget;
 }
 
-/* Starts a search. Without arguments, resumes a stopped one from the state where it started. */
+/* Starts a search.  If there is no argument and the last search can be resumed, resumes it. */
 static bool start(struct model *m, const char *arg)
 {
     const struct tuner *t = &m->tuner;
@@ -388,7 +391,8 @@ static bool stop_it(struct model *m)
     return true;
 }
 
-/* The key t after a search: shows the view of that search, before a new search replaces it. */
+/* The key t after a search that the user has not looked at: shows its view, so that a new search
+ * does not replace it unseen. */
 static bool show_ended(struct model *m)
 {
     model_show_view(m, VIEW_TUNE);
@@ -396,7 +400,8 @@ static bool show_ended(struct model *m)
     return true;
 }
 
-/* The key t during a search: shows its progress and the keys that pause or stop it. */
+/* The key t during a search: shows its view, and says how far it is and which keys pause or stop
+ * it. */
 static bool say_where(struct model *m)
 {
     const struct tuner *t = &m->tuner;
@@ -434,7 +439,8 @@ int model_tune_selected(const struct model *m)
     return l ? l->id : -1;
 }
 
-/* Builds the program of a trial in arena a, with its steps in tidy form (tidy.h). */
+/* Builds the program of a trial in arena a, with its steps in tidy form (tidy.h).  *ms: its time in
+ * the search; INFINITY: it has none. */
 static bool trial_program(struct model *m, struct arena *a, int trial, const struct program **out,
                           double *ms, struct err *e)
 {
@@ -488,7 +494,7 @@ static bool open_trial(struct model *m, const char *arg)
                    history_branch(h, history_branch_index(h))->name,
                    history_n_branches(h) > branches ? "" : ", which had its steps", p->n_steps,
                    p->n_steps == 1 ? "" : "s", str_text(&time));
-        m->message.stays = true;  /* to compare the time in the search with the one measured now */
+        m->message.stays = true;  /* the user can compare this time with the one measured now */
         str_free(&time);
     } else {
         model_error(m, &e);

@@ -1,4 +1,4 @@
-/* The result of a search: puts it into the session, and says what became of it. */
+/* Takes over the result of a search: applies it to the session, and says how the search ended. */
 #include "app/model/model.h"
 
 #include <math.h>
@@ -6,15 +6,16 @@
 
 #include "app/ui/text.h"
 
-/* Whether the winner has the steps that the search started from. */
+/* Whether the winner has the same steps as the state from which the search started. */
 static bool is_start(const struct model *m, const struct tuning *t)
 {
     const struct program *p = history_state(m->session->history, m->tuner.state)->program;
     return t->is_start || str_same_lines(t->line, t->n_lines, p->steps, p->n_steps);
 }
 
-/* Applies the result, on a new branch if the user has moved meanwhile. *where gets the name of the
- * branch. */
+/* Applies the winner, if it is not the start.  If the user has gone to another state during the
+ * search, applies it on another branch, and then returns to the user's branch.  Appends the name of
+ * the branch that has it to *where. */
 static bool put_result(struct model *m, const struct tuning *t, struct str *where, struct err *e)
 {
     struct history *h = m->session->history;
@@ -33,6 +34,7 @@ static bool put_result(struct model *m, const struct tuning *t, struct str *wher
     return stayed || history_branch_switch(h, now, e);
 }
 
+/* Appends a sentence on the result. */
 static void add_result(const struct model *m, struct str *out, const struct tuning *t,
                        const char *branch)
 {
@@ -67,8 +69,8 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
         str_printf(out, "; other contract: %s", t->other_contract);
 }
 
-/* The user's place in the history before the result was applied. had: the branch that had the
- * result's steps already; -1: none had. */
+/* The user's branch and step before the result was applied.  branches: number of branches.  had:
+ * index of a branch that had the steps of the result already; -1: none. */
 struct user_place { const char *branch; int step, branches, had; };
 
 static struct user_place place_before(const struct history *h, const struct tuning *t)
@@ -81,7 +83,8 @@ static struct user_place place_before(const struct history *h, const struct tuni
     return p;
 }
 
-/* Notes which branch has the result, and the command that takes the user back. */
+/* Sets to->place: which branch has the result; and to->back: the command that takes the user back
+ * to the place `was`. */
 static void note_place(const struct history *h, const struct tuning *t,
                        const struct user_place *was, const char *branch, struct tuner *to)
 {
@@ -134,7 +137,7 @@ static void ended_well(struct model *m, const struct tuning *t)
     bool ok = put_result(m, t, &branch, &e);
     if (branch.len > 0 || history_n_states(h) > states) {
         model_edited(m);
-    } else {                              /* only measurements are new */
+    } else {                              /* the session has only new measurements */
         model_changed(m);
         model_keep_safe(m);
     }
@@ -158,7 +161,7 @@ static void ended_well(struct model *m, const struct tuning *t)
     if (!ok)
         model_error(m, &e);
     else if (!m->prompt.open) {
-        str_clear(&m->message.echo);      /* the message is not about the line typed last */
+        str_clear(&m->message.echo);      /* the line typed last is not the cause of the message */
         model_info(m, "%s: %s", t->answered ? "from the records" : "tuned", str_text(&said));
     }
     str_free(&said);
@@ -171,7 +174,7 @@ void model_tuned(struct model *m, struct app_job *j)
     struct desired_job w;
     model_desired_tuning(m, &w);
     if (!t->out || j->tag != w.tag)
-        return;                          /* it is the job of an earlier search */
+        return;                          /* j is the job of an earlier search */
     t->out = t->wanted = t->paused = t->hold = false;
     if (j->ok) {
         ended_well(m, j->tuning);

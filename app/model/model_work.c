@@ -1,4 +1,4 @@
-/* Background work of the model: which jobs should run, and handling of their results. */
+/* The background jobs of the model: decides which jobs should run, and takes over their results. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -11,9 +11,11 @@
 #include "profile/measure/gpu_memory.h"
 #include "profile/measure/program_text.h"
 
-/* Most states of a session: the number of a state is in the low 20 bits of a job's tag. */
+/* The low 20 bits of a job's tag are the number of a state, so this is the most states of a
+ * session. */
 #define STATES_MAX (1 << 20)
 
+/* Returns the tag of a job on a state of the open session. */
 static int tag_of(const struct model *m, int state)
 {
     return (m->generation % 1000) * STATES_MAX + state;
@@ -32,8 +34,8 @@ int model_tag(const struct model *m)
     return m->session ? tag_of(m, history_current(m->session->history)->id) : -1;
 }
 
-/* Returns the first unmeasured state of the current branch; -1 when all are measured.  A held step
- * has no effect, so there is nothing to measure. */
+/* Returns the first state of the current branch to measure: one that is not measured and whose step
+ * is not held (a held step has no effect).  -1: there is none. */
 static int first_unmeasured(const struct history *h)
 {
     int n, at;
@@ -44,7 +46,8 @@ static int first_unmeasured(const struct history *h)
     return -1;
 }
 
-/* Returns the newest state before the current one that the user left unmeasured; -1: none. */
+/* Returns the last state that the user left before it was measured (m->late), if it precedes the
+ * current state and steps are measured automatically.  -1: there is none. */
 static int late_state(const struct model *m)
 {
     const struct history *h = m->session->history;
@@ -106,16 +109,16 @@ static void took_roofs(struct model *m, struct app_job *j)
     }
 }
 
-/* Whether a search is measuring now, so that another measurement or a simulation would disturb
+/* Whether a search runs and is not paused.  Another measurement or a simulation would disturb
  * it. */
 static bool search_runs(const struct model *m)
 {
     return (m->tuner.out && !model_tune_waits(m)) || model_network_searches(m);
 }
 
-/* Finds the next measurement.  The order is: a comparison that the user asked for; the current
- * state; with measure_all, the other states of the branch; the roofs that a view waits for; the
- * states that the user left unmeasured. */
+/* Finds the next measurement; false: none.  The order is: a comparison that the user has asked for;
+ * the current state; with measure_all, the other states of the branch; the machine model, if a view
+ * waits for it; the states that the user has left before they were measured. */
 static bool desired_measurement(const struct model *m, struct desired_job *out)
 {
     int state = m->measure_all ? first_unmeasured(m->session->history) : late_state(m);
@@ -220,8 +223,8 @@ void model_threads_note(const struct model *m, struct str *out)
         str_add(out, "; one thread does all the work here, for no loop is parallel (p makes one)");
 }
 
-/* Adds "Ker is stored 4.70 times: tiles overlap" for the tensor of the step, and for results that
- * took over its layout. */
+/* Appends notes such as "Ker is stored 4.70 times: tiles overlap", for the tensor of the step and
+ * for results that can have taken over its layout. */
 static void note_copies(const struct program *p, const char *step, struct str *out)
 {
     const struct graph *g = p->graph;
@@ -271,8 +274,8 @@ static bool same_code(const struct program *p, const struct program *q)
     return same;
 }
 
-/* Says that a setting has no effect yet.  `set input_layout given` is for layouts of the caller's
- * inputs, and the operand of a padded convolution is not one of them. */
+/* Appends that a setting has no effect yet.  For `set input_layout given`, also names an input of
+ * the caller that needs a layout first; the operand of a padded convolution is no such input. */
 static void note_idle_setting(const struct program *p, const char *step, struct str *out)
 {
     const struct graph *g = p->graph;
@@ -287,8 +290,8 @@ static void note_idle_setting(const struct program *p, const char *step, struct 
         }
 }
 
-/* Says that a tensor whose own layout was reset takes that of its producer.  Returns whether it
- * does. */
+/* If the step resets the layout of a tensor, and the tensor now takes the layout of another one by
+ * propagation, appends that.  Returns whether it does. */
 static bool note_follower(const struct program *p, const char *step, struct str *out)
 {
     int t = str_starts(step, "layout reset ") ? program_layout_tensor(p->graph, step) : -1;
@@ -363,7 +366,7 @@ bool model_note(struct model *m, struct str *out)
     return says;
 }
 
-/* Returns the fix for a failed measurement: usually to undo the step. */
+/* Returns what to do after a measurement that failed: usually, to undo the step. */
 static const char *fix_of(const struct model *m, const struct measurement *r)
 {
     if (r->outcome == OUTCOME_ILL)
@@ -371,8 +374,8 @@ static const char *fix_of(const struct model *m, const struct measurement *r)
     return history_current(m->session->history)->step[0] ? "u undoes the step" : "";
 }
 
-/* Says of a correct kernel that was not timed why there is no time, and what it costs on the
- * simulated GPU, if it is for one. */
+/* Says why a correct kernel was not timed.  If it was simulated on a GPU, also says the least time
+ * that the simulation predicts. */
 static void say_untimed(struct model *m, const struct measurement *r)
 {
     struct str s = {0};
@@ -388,8 +391,8 @@ static void say_untimed(struct model *m, const struct measurement *r)
     str_free(&s);
 }
 
-/* Shows the result of measuring the current state in one line.  stays: an older, faster time is
- * kept. */
+/* Shows the result of a measurement of the current state.  stays: whether an earlier, faster time
+ * stays instead of it. */
 static void say_measured(struct model *m, const struct measurement *r, bool stays)
 {
     bool right = r->outcome == OUTCOME_OK;
@@ -464,7 +467,7 @@ static void measured(struct model *m, const struct app_job *j)
         say_measured(m, &j->m, stays);
     else if (here && m->message.kind == MESSAGE_INFO
              && str_starts(str_text(&m->message.text), "measured: best"))
-        say_measured(m, here, false);    /* its change may be relative to the state measured now */
+        say_measured(m, here, false);    /* its change can be relative to the state of this job */
     if (other > 0)
         model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
                    other == 1 ? "" : "s");

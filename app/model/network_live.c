@@ -79,7 +79,7 @@ bool network_live_waits(struct network_live *l)
 
 struct live_task {
     struct network_live *live; const struct progress *pr; const struct cancel *cancel;
-    char what[64]; double fraction;  /* text of the last round; share of the time that is over */
+    char what[64]; double fraction;  /* the last report: text; share of time spent, or -1 */
 };
 
 static void report(const struct live_task *t, const char *what)
@@ -88,7 +88,7 @@ static void report(const struct live_task *t, const char *what)
         t->pr->report(t->pr->ctx, what, t->fraction);
 }
 
-/* Waits at the gate while something else is measured. */
+/* Waits while the search is held (network_live_hold). */
 static void pass(void *ctx, const struct tune_view *v)
 {
     const struct live_task *t = ctx;
@@ -100,7 +100,8 @@ static void pass(void *ctx, const struct tune_view *v)
     report(t, t->what);
 }
 
-/* Lists the kernels by their share of the time; a mark shows the kernel whose round begins. */
+/* Appends a table of the kernels, sorted by their share of the time.  A > marks the kernel that is
+ * tuned in this round. */
 static void put_table(const struct network_tuning_view *v, struct str *out)
 {
     int *order = xcalloc((size_t)v->n, sizeof *order);

@@ -1,7 +1,7 @@
 /* A network that was built, and perhaps measured, for the screen.
  *
- * A background job makes it from texts, in an arena of its own; afterwards it belongs to the
- * model. */
+ * A background job makes it from texts, in an arena of its own.  When the job has ended, the
+ * network belongs to the model. */
 #ifndef TS_APP_NETWORK_MADE_H
 #define TS_APP_NETWORK_MADE_H
 #include "kernels/base/subprocess.h"
@@ -13,10 +13,11 @@ struct network_made {
     const struct network_measurement *measured;  /* NULL: it was only built, not measured */
 };
 
-/* The network to make. chosen: schedules of its kernels (sessions/file/kernels_text.h). */
+/* The network to make.  chosen: schedules of some of its kernels (sessions/file/kernels_text.h).
+ * accuracy: of the experts (struct experts).  measure: whether to measure it, too. */
 struct network_order { const char *spec, *chosen; double accuracy; int threads; bool measure; };
 
-/* Returns NULL with *e after an error or a cancel. */
+/* Builds a network, and measures it if ordered.  NULL with *e: an error or a cancel. */
 struct network_made *network_make(const struct network_order *o, const struct progress *pr,
                                   const struct cancel *c, struct err *e);
 void network_made_free(struct network_made *n);

@@ -14,7 +14,7 @@
 
 #define MOST_BYTES 100000
 #define MOST_KEYS 200
-#define MOST_LINE 500                    /* most bytes of a command */
+#define MOST_LINE 500                    /* most bytes of the command of a key */
 
 const struct setting_info setting_info[SETTING_COUNT] = {
 #define SETTING(id, name, fallback, help) {name, fallback, help},
@@ -31,7 +31,7 @@ const struct column_info column_info[COLUMN_COUNT] = {
 static bool add_column(struct columns *c, const char *name, struct err *e)
 {
     const char *names[COLUMN_COUNT];
-    char all[200] = "";                   /* "best median ... ok, or auto" */
+    char all[200] = "";                   /* "best median ... ok, or auto", for the fix */
     int id = -1, n = 0;
     for (int i = 0; i < COLUMN_COUNT; i++) {
         names[i] = column_info[i].name;
@@ -113,7 +113,7 @@ static bool read_threads(struct yaml_load *l, const struct ynode *v, struct app_
     return ok;
 }
 
-/* Reads a setting whose text another part of the program parses. */
+/* Reads the cache, isa, baselines or compiler, whose text another part of the program parses. */
 static bool read_named(struct yaml_load *l, enum setting id, const struct ynode *v,
                        struct app_settings *s)
 {
@@ -149,7 +149,8 @@ static bool read_value(struct yaml_load *l, enum setting id, const struct ynode 
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
-/* Finds what a key does by default in a part of the screen, for "as KEY". */
+/* Returns the shipped binding of a key in a part of the screen, for the command "as KEY".  NULL
+ * with *e: the key does nothing there. */
 static const struct key_binding *shipped(const char *key, enum key_context context, struct err *e)
 {
     const enum key_context chain[] = { context, KEYS_VIEW, KEYS_MOVE, KEYS_WORK, KEYS_ANY };
@@ -161,8 +162,8 @@ static const struct key_binding *shipped(const char *key, enum key_context conte
     return b;
 }
 
-/* Checks a command for a key: its first word must be a step or command, and its placeholders must
- * exist. */
+/* Checks the command of a key: its first word must begin a step or a command, and its placeholders
+ * must exist. */
 static bool check_line(const char *line, struct err *e)
 {
     struct str near = {0};
@@ -225,7 +226,8 @@ static bool read_keys(struct yaml_load *l, const struct ynode *map, enum key_con
     return true;
 }
 
-/* Reads `keys`: keys for everywhere, and mappings of keys for a part of the screen. */
+/* Reads the mapping `keys`.  Its entries are keys that work everywhere, and parts of the screen,
+ * each with a mapping of keys for this part. */
 static bool read_all_keys(struct yaml_load *l, const struct ynode *map, struct app_settings *s)
 {
     struct ynode *everywhere = ARENA_NEW(l->a, struct ynode);
@@ -255,7 +257,7 @@ static bool read_all_keys(struct yaml_load *l, const struct ynode *map, struct a
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-/* Records the text and the line of a setting, for `tilescope settings`. */
+/* Notes the text and the line of a setting, for the command `tilescope settings`. */
 static void note_given(struct app_settings *s, enum setting id, const struct ynode *v)
 {
     struct str text = {0};

@@ -8,8 +8,8 @@
 #include "sessions/file/expert_file.h"
 #include "sessions/file/shipped.h"
 
-#define UNSAVED_MAX 12                   /* most autosaves that are listed, the newest ones */
-#define RECENT_MAX 6  /* at most this many recent sessions, so that operators have room */
+#define UNSAVED_MAX 12                   /* only so many autosaves are listed, the newest ones */
+#define RECENT_MAX 6  /* only so many recent sessions are listed, so that operators have room */
 
 static struct start_entry *add_entry(struct start_list *s, enum start_kind kind, const char *path)
 {
@@ -27,7 +27,8 @@ void start_free(struct start_list *s)
     vec_free(&s->entry);
 }
 
-/* Reads the title of a session file, or else its operator, without loading the session. */
+/* Sets e->title to the title of a session file, or if it has none, to its operator.  Does not load
+ * the session, which would take longer.  The title of a model is "an ONNX model". */
 static void read_title(struct start_entry *e)
 {
     struct str text = {0};
@@ -95,8 +96,8 @@ static void read_operators(struct start_list *s)
     arena_free(a);
 }
 
-/* Adds unsaved work. The changes of a network and of its kernels are one entry, which has the
- * autosave of the network if there is one. */
+/* Adds an autosave.  All autosaves of a network and of its kernels are one entry; its member
+ * `autosave` is that of the network if there is one, else that of a kernel. */
 static void add_unsaved(struct start_list *s, const struct autosave *x)
 {
     struct start_entry *e = NULL;
@@ -131,7 +132,8 @@ void start_read(struct start_list *s)
     start_free(s);
     int n = session_autosaves(saved, UNSAVED_MAX);
     for (int i = 0; i < n; i++)
-        /* numbers alone of a kernel are not worth an entry: the network measures it again */
+        /* a kernel whose only news are measurements gets no entry: the network measures it
+         * anyway */
         if (!saved[i].kernel || !saved[i].numbers)
             add_unsaved(s, &saved[i]);
     n = session_recent(recent, RECENT_MAX);

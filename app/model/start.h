@@ -1,5 +1,5 @@
-/* The list of the start screen: unsaved work, recent sessions, operators, and shipped examples,
- * which are sessions and ONNX models. */
+/* The list of the start screen: unsaved work, recent sessions, operators, and shipped examples
+ * (sessions and ONNX models). */
 #ifndef TS_APP_START_H
 #define TS_APP_START_H
 #include "kernels/base/vec.h"
@@ -8,15 +8,16 @@
 enum start_kind { START_AUTOSAVE, START_RECENT, START_OPERATOR, START_EXAMPLE };
 struct start_entry {
     enum start_kind kind;
+    /* path: of the session or model; AUTOSAVE: of the file that the changes belong to, or "" */
     char path[512], title[256];
-    struct autosave autosave;
-    int kernels;  /* of a network: number of its kernels with unsaved changes */
-    const struct op_family *op;
-    bool expert;                         /* whether an expert schedule is shipped for op */
+    struct autosave autosave;            /* AUTOSAVE */
+    int kernels;  /* AUTOSAVE: number of kernels whose changes are in this entry */
+    const struct op_family *op;          /* OPERATOR */
+    bool expert;                         /* OPERATOR: whether an expert is shipped for it */
 };
-struct start_list { VEC(struct start_entry *) entry; };       /* in the order of the kinds */
+struct start_list { VEC(struct start_entry *) entry; };       /* in the order of enum start_kind */
 
-/* Replaces the list by the entries that exist now. */
+/* Reads the list again.  Frees the old entries. */
 void start_read(struct start_list *s);
 void start_free(struct start_list *s);
 #endif

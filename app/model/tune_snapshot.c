@@ -19,7 +19,7 @@ struct tune_snapshot {
     struct cancel stop;
     pthread_mutex_t lock;                /* guards all members below */
     int owners;
-    bool any;
+    bool any;                            /* whether `view` has a copy */
     unsigned version;
     struct arena *mem;  /* owns the copies; it only grows, like the arena of the search */
     struct tune_view view;
@@ -69,8 +69,8 @@ void tune_snapshot_drop(struct tune_snapshot *s)
 
 /* --- The search's side ------------------------------------------------------------------------ */
 
-/* Copies a trial.  The copy is numbered by its index, because numbers may be missing after a
- * cancel. */
+/* Copies a trial.  Sets c->trial of the copy to its index `place`, because after a cancel the
+ * numbers of the trials can have gaps. */
 static const struct tune_candidate *copy_trial(struct arena *a, const struct tune_candidate *from,
                                                int place)
 {
@@ -87,8 +87,8 @@ static const struct tune_candidate *copy_trial(struct arena *a, const struct tun
     return c;
 }
 
-/* Copies the trials that are new, since listed trials never change, and all arms.  The text of an
- * arm never changes, so it is copied only once. */
+/* Copies the new trials; earlier ones never change.  Copies all arms; but `family` of an arm never
+ * changes, so it is copied only once. */
 static void copy(struct tune_snapshot *s, const struct tune_view *v)
 {
     for (int i = s->trial.len; i < v->n_trials; i++)

@@ -26,7 +26,8 @@ static struct canvas_cell *cell_at(const struct canvas *c, int col, int row)
     return has ? &c->cell[row * c->w + col] : NULL;
 }
 
-/* Braille numbers its dots down the columns (1-3, 4-6); dots 7 and 8 are the lowest row. */
+/* Dot n of a braille character is bit n - 1. Dots 1 to 3 are the left column from the top, dots 4
+ * to 6 the right one; dots 7 and 8 are the lowest row. */
 void canvas_dot(struct canvas *c, int x, int y, enum style s)
 {
     static const unsigned char bit[4][2] = { { 1, 8 }, { 2, 16 }, { 4, 32 }, { 64, 128 } };

@@ -6,18 +6,19 @@
 #include "app/ui/doc.h"
 
 struct canvas_cell { unsigned char dots, style; uint32_t ch; };  /* ch 0: the cell shows the dots */
-struct canvas { int w, h; struct canvas_cell *cell; };   /* size in cells; dots are 2 w x 4 h */
+struct canvas { int w, h; struct canvas_cell *cell; };   /* w x h cells, with 2 w x 4 h dots */
 
 void canvas_open(struct canvas *c, int w, int h);
 void canvas_close(struct canvas *c);
-/* Draw dots. x and y count dots, to the right and down. dash > 0: draws only the first half of
- * every `dash` dots. */
+/* Draw dots. x and y are in dots, from the left and from the top. dash > 0: of every `dash` dots of
+ * the line, draws only the first half. */
 void canvas_dot(struct canvas *c, int x, int y, enum style s);
 void canvas_line(struct canvas *c, double x0, double y0, double x1, double y1, enum style s,
                  int dash);
 /* Writes a text into cells. */
 void canvas_text(struct canvas *c, int col, int row, unsigned s, const char *text);
-/* Counts the cells among w cells from (col, row) that are used or outside the canvas. */
+/* Returns how many of the w cells from (col, row) have dots or a character, or are outside of the
+ * canvas. */
 int canvas_used(const struct canvas *c, int col, int row, int w);
 /* Whether one of the w cells from (col, row) has a character. */
 bool canvas_written(const struct canvas *c, int col, int row, int w);

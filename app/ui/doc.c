@@ -3,7 +3,7 @@
 #include <string.h>
 #include "app/ui/text.h"
 
-#define LEAST_TAIL 12                     /* least columns for a continued row */
+#define LEAST_TAIL 12                     /* least columns of text in a row that continues a line */
 
 void doc_open(struct doc *d)
 {
@@ -29,7 +29,7 @@ void doc_clear(struct doc *d)
     str_clear(&d->style);
 }
 
-/* Styles the text that was added to the line since the last call. */
+/* Gives style s to the text that was added to the open line since the last call. */
 static void paint(struct doc *d, enum style s)
 {
     str_repeat(&d->style, (char)s, (int)(d->text.len - d->style.len));
@@ -138,8 +138,8 @@ static void put_styled(struct doc *d, const char *text, const unsigned char *sty
     str_add_n(&d->style, (const char *)style, n);
 }
 
-/* Returns how many bytes of code fit into `width` columns, broken neither in the indentation nor,
- * if possible, inside a name. */
+/* Returns how many bytes of code fit into `width` columns. Does not break the code inside of its
+ * indentation, and inside of a name only if there is no better place. */
 static size_t code_break(const char *p, int width)
 {
     size_t indent = strspn(p, " "), n = text_break(p, width);
@@ -198,7 +198,8 @@ const struct line *doc_at(const struct doc *d, const struct scroll *s)
     return s->cursor >= 0 && s->cursor < d->lines.len ? &d->lines.data[s->cursor] : NULL;
 }
 
-/* Returns the line nearest to `from` on which the cursor may rest, preferably in direction dir. */
+/* Returns the first line from `from` on in direction dir on which the cursor may rest; if there is
+ * none, the first one in the other direction. */
 static int resting_line(const struct doc *d, int from, int dir)
 {
     if (!d->is_list)
@@ -227,8 +228,8 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h)
     return row < head_rows(d, h) ? row : s->top + row;
 }
 
-/* Scrolls so that the cursor is visible. In a list, the first entry also shows the headings above
- * it, and the last entry the lines below it. */
+/* Scrolls so that the cursor is visible. In a list, with the cursor on the first entry, the
+ * headings above it are visible, too; with the cursor on the last entry, the lines below it. */
 static void show_cursor(const struct doc *d, struct scroll *s, int h)
 {
     int last_top = d->lines.len > h ? d->lines.len - h : 0;
@@ -250,7 +251,7 @@ static void show_cursor(const struct doc *d, struct scroll *s, int h)
     s->item = l && l->n_items > 0 ? clamp(s->item, 0, l->n_items - 1) : s->item;
 }
 
-/* Scrolls a pager to the row `top` and sets its cursor, both within the document. */
+/* Sets the first row and the cursor of a pager; clamps both to the document. */
 static void page_to(const struct doc *d, struct scroll *s, int top, int cursor, int h)
 {
     s->top = clamp(top, 0, d->lines.len > h ? d->lines.len - h : 0);
@@ -281,9 +282,9 @@ void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h)
     show_cursor(d, s, h > 0 ? h : 1);
 }
 
-/* Returns the row at which the cursor stops after a move to row `at`. Rows that continue a line are
- * skipped: upwards to the beginning of that line, downwards to the next line. Behind the last line
- * the cursor stops at that line's first row. */
+/* Returns the row at which the cursor stops after a move to row `at`. If that row continues a line,
+ * the cursor goes on: upwards (dir -1) to the first row of that line, downwards to the next line.
+ * If there is no next line, it stops at the first row of the last line. */
 static int whole_line(const struct doc *d, int at, int dir)
 {
     int i = clamp(at, 0, d->lines.len - 1);
@@ -360,14 +361,14 @@ static void mark_word(struct grid *g, const struct line *l, const char *word, co
     }
 }
 
-/* Marks all of a line but its indentation. */
+/* Marks a line except for its indentation. */
 static void mark_line(struct grid *g, const struct line *l, int x, int y)
 {
     int indent = (int)strspn(l->text, " ");
     grid_restyle(g, (struct rect){x + indent, y, text_width(l->text) - indent, 1}, STYLE_KEY, 0x7F);
 }
 
-/* Draws the columns of a line, from column `left` on, into r. */
+/* Draws a line into r, without its first `left` columns. */
 static void draw_columns(const struct line *l, int left, struct grid *g, struct rect r,
                          struct doc_look look)
 {
@@ -395,7 +396,8 @@ static void draw_columns(const struct line *l, int left, struct grid *g, struct 
     grid_unclip(g, old);
 }
 
-/* Returns the number of columns that stay when a line is scrolled sideways. */
+/* Returns the number of columns of a line that are not scrolled sideways in a pane of this
+ * width. */
 static int staying(const struct line *l, int width)
 {
     return l->stays < width / 2 ? l->stays : 0;

@@ -8,26 +8,27 @@
 #include "app/ui/grid.h"
 #include "kernels/base/vec.h"
 
-/* A selectable word: columns of a line. If the word begins an access to memory, name is the tensor
- * and access the text of the whole access; else access is NULL. */
+/* A selectable word of a line: `len` columns from column `col` on. If the word begins an access to
+ * memory, `name` is the tensor, and `access` the text of the whole access; else `access` is
+ * NULL. */
 struct doc_item { const char *name; int col, len; const char *access; };
 
 struct line {
     const char *text;
     const unsigned char *style;                          /* enum style per byte of text */
     int id;                                     /* number of the line's object; -1: no object */
-    const char *stage;                       /* the stage or tensor to which it belongs, or NULL */
-    const char *loop;                    /* the loop of that stage to which it belongs, or NULL */
+    const char *stage;                   /* the stage or tensor of this line, or NULL */
+    const char *loop;                    /* the loop, or the access, of this line, or NULL */
     int n_items;
     const struct doc_item *item;
     int stays;                               /* number of columns that are not scrolled sideways */
     bool cut;                            /* whether doc_fit left out a part of a text */
-    bool more;                           /* it continues the line above */
-    bool heading;  /* it is a heading of the lines below, and never the last row of a pane */
+    bool more;                           /* whether this row continues the line above */
+    bool heading;  /* whether it is a heading; doc_draw leaves it out in the last row of a pane */
 };
 
 struct doc {
-    struct arena *arena;  /* owns the members below; reset by doc_clear */
+    struct arena *arena;  /* owns what the lines point to; doc_clear resets it */
     VEC(struct line) lines;
     int head;                            /* number of lines that stay at the top, if they fit */
     bool is_list;  /* whether the cursor rests only on lines with id >= 0 */
@@ -35,8 +36,8 @@ struct doc {
     struct str text, style; bool cut;                    /* the line being written */
 };
 
-/* The reader's place in a document: the line of the cursor, the first line and the first column in
- * sight, and the selected word of the cursor's line. */
+/* The reader's place in a document. cursor: the line of the cursor; top: how many lines are
+ * scrolled away; left: how many columns; item: the selected word of the cursor's line. */
 struct scroll { int cursor, top, left, item; };
 
 void doc_open(struct doc *d);
@@ -52,19 +53,19 @@ void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
 void doc_ms(struct doc *d, enum style s, double ms);
 void doc_bar(struct doc *d, enum style s, double fraction, int width);
 void doc_fit(struct doc *d, enum style s, const char *text, int width);
-/* Appends a text right-aligned in width columns (0: appends nothing), and frees it. */
+/* Appends a text right-aligned in width columns (width 0: appends nothing). Frees the text. */
 void doc_right(struct doc *d, enum style s, struct str *text, int width);
 void doc_pad(struct doc *d, int col);                    /* appends blanks up to that column */
 int doc_col(const struct doc *d);
 struct line *doc_end(struct doc *d);
 /* Appends a text and ends the line. */
 struct line *doc_line(struct doc *d, enum style s, const char *text);
-/* Adds prose to the open line, broken at blanks to fit width, with later rows indented by `hang`.
- * Ends the line. */
+/* Adds prose to the open line and ends the line. Breaks the text at blanks to fit width; later rows
+ * are indented by `hang`. */
 void doc_wrap(struct doc *d, enum style s, const char *text, int width, int hang);
 
-/* Colours one line: fills style[strlen(text)]. *state is carried from line to line (open comments);
- * 0 at the start. */
+/* Colours one line: stores an enum style for each byte of text. *state is 0 at the first line, and
+ * tells the next line what is still open, such as a comment. */
 typedef void doc_colour(const char *text, unsigned char *style, int *state);
 /* Adds one source line with tabs expanded; width > 0 wraps it, with continuation rows indented
  * deeper.  Returns the index of its first row. */
@@ -72,33 +73,36 @@ int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, in
 /* Adds a whole source text, line by line. */
 void doc_source(struct doc *d, const char *text, doc_colour *colour, int width);
 
-/* Move the cursor and keep it on a visible line; h is the height of the pane. */
+/* Move the cursor, and scroll so that it is visible. h: height of the pane. doc_scroll_fix leaves
+ * the cursor where it is, if that is a line on which it may rest. A pager scrolls instead
+ * (is_pager). */
 void doc_scroll_fix(const struct doc *d, struct scroll *s, int h);
 void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
 void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h);
-/* Goes to the next selectable word, also on other lines. */
+/* Selects the next word (delta 1) or the one before (delta -1), also on other lines. */
 void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h);
-/* Returns the index of the line in that row of a pane of height h. */
+/* Returns the index of the line in row `row` of a pane of height h; it may be past the last
+ * line. */
 int doc_row(const struct doc *d, const struct scroll *s, int row, int h);
-/* Returns the cursor's line; NULL in an empty document. */
+/* Returns the cursor's line; NULL if the cursor is on no line, as in an empty document. */
 const struct line *doc_at(const struct doc *d, const struct scroll *s);
 
-/* Returns the next line after `from`, wrapping around, that contains the words; -1: none. Case is
- * ignored, as in steps: a loop W.1 is w.1 in the nest.  dir is 1 or -1. */
+/* Returns the first line after `from` (dir 1) or before it (dir -1), wrapping around, that contains
+ * the words; -1: none. Case is ignored, as in steps: a loop W.1 is w.1 in the nest. */
 int doc_find(const struct doc *d, const char *words, int from, int dir);
-/* Returns the first line with that id; -1 if none. */
+/* Returns the first line with this id; -1: there is none. */
 int doc_find_id(const struct doc *d, int id);
 
 struct doc_look {
     bool focused;
     const char *search;                  /* text whose matches are marked; NULL or "": none */
-    /* word: a name to mark; NULL: none. stage: it is marked only on lines of this stage; NULL: on
-     * all */
+    /* word: a name to mark; NULL: none. stage: `word` is marked only on lines of this stage; NULL:
+     * on all lines */
     const char *word, *stage;
-    /* a second name to mark, also with digits behind it, as ker and ker0; NULL: none */
+    /* a second name to mark, with or without digits behind it (ker, ker0); NULL: none */
     const char *local;
-    /* Whether the line with this id gets a bar in the gutter (lit), or is marked like a name
-     * (marked). NULL: no line is. */
+    /* lit: whether the line with this id gets a bar in the gutter. marked: whether the line is
+     * marked like `word`. NULL: no line is. */
     bool (*lit)(const void *ctx, int id), (*marked)(const void *ctx, int id);
     const void *ctx;
 };

@@ -71,7 +71,8 @@ const struct grid_cell *grid_at(const struct grid *g, int x, int y)
     return inside ? &g->cell[y * g->w + x] : NULL;
 }
 
-/* Blanks the other half of a wide character when one of its cells is overwritten. */
+/* If the cell at (x, y) is one half of a wide character, blanks the other half. Call this before
+ * the cell is overwritten. */
 static void break_wide(struct grid *g, int x, int y)
 {
     struct grid_cell *c = &g->cell[y * g->w + x];
@@ -103,8 +104,8 @@ void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch)
     *c = (struct grid_cell){ch, (unsigned char)style, (unsigned char)width};
 }
 
-/* Returns the number of columns of ch in this grid; the ASCII replacement of a wide character is
- * narrow. */
+/* Returns the number of columns of ch in this grid. Without Unicode a wide character has only one,
+ * because its ASCII replacement is narrow. */
 static int drawn_width(const struct grid *g, uint32_t ch)
 {
     int w = text_char_width(ch);

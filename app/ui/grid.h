@@ -10,7 +10,7 @@
 
 /* The meaning of a piece of text; term.c chooses its look, with and without colour. */
 enum style {
-    STYLE_PLAIN, STYLE_DIM, STYLE_STRONG, STYLE_RULE,        /* RULE: lines and inactive titles */
+    STYLE_PLAIN, STYLE_DIM, STYLE_STRONG, STYLE_RULE,  /* RULE: lines; titles without focus */
     STYLE_TITLE, STYLE_TAB,  /* TITLE: title of the focused pane; TAB: the selected tab */
     STYLE_KEY,                                               /* a key to press, in bars and help */
     STYLE_GOOD, STYLE_BAD,
@@ -23,7 +23,7 @@ enum style {
 };
 
 struct rect { int x, y, w, h; };
-/* width 0: the right half of a wide character */
+/* width: columns of ch; 0 in the cell of the right half of a wide character */
 struct grid_cell { uint32_t ch; unsigned char style; unsigned char width; };
 
 struct grid {
@@ -38,7 +38,8 @@ void grid_open(struct grid *g, int w, int h, bool unicode);
 void grid_close(struct grid *g);
 void grid_resize(struct grid *g, int w, int h);
 void grid_clear(struct grid *g);  /* blanks all cells; resets clip and cursor */
-/* Restricts drawing to r; returns the old clip for grid_unclip. */
+/* Restricts drawing to the part of r inside the present clip. Returns the old clip, for
+ * grid_unclip. */
 struct rect grid_clip(struct grid *g, struct rect r);
 void grid_unclip(struct grid *g, struct rect old);
 
@@ -47,10 +48,10 @@ const struct grid_cell *grid_at(const struct grid *g, int x, int y);
 void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch);
 /* Draws text; returns the x after it. */
 int grid_text(struct grid *g, int x, int y, unsigned style, const char *text);
-/* Draws at most w columns of text, with an ellipsis where it is cut. */
+/* Draws at most w columns of text; a longer text ends with an ellipsis. Returns the x after it. */
 int grid_fit(struct grid *g, int x, int y, int w, unsigned style, const char *text);
 void grid_fill(struct grid *g, struct rect r, unsigned style, uint32_t ch);
-/* Sets and clears style bits in r. */
+/* In each cell of r, clears the style bits `clear`, then sets the bits `set`. */
 void grid_restyle(struct grid *g, struct rect r, unsigned set, unsigned clear);
 
 /* Returns the ASCII character that replaces ch on a terminal without UTF-8. */

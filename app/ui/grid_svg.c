@@ -4,12 +4,13 @@
 #include "app/ui/text.h"
 #include "kernels/base/vec.h"
 
-#define CELL_W 8.4                       /* size of a cell, in pixels */
+#define CELL_W 8.4                       /* width and height of a cell, in pixels */
 #define CELL_H 18
 #define BASELINE 13.5                    /* pixels from the top of a cell to the baseline */
 #define MARGIN 8
 
-/* ORDER STYLE.  The tones that term.c uses with 256 colours; NULL is the colour of text. */
+/* The look of each style, in the middle tones that term.c uses with 256 colours. colour NULL: the
+ * colour of plain text. (ORDER STYLE) */
 static const struct { const char *colour; bool bold, reverse; } looks[STYLE_COUNT] = {
     [STYLE_PLAIN] = {NULL, false, false},
     [STYLE_DIM] = {"#808080", false, false},
@@ -30,8 +31,8 @@ static const struct { const char *colour; bool bold, reverse; } looks[STYLE_COUN
     [STYLE_SERIES + 4] = {"#d75f00", false, false},
 };
 
-/* Returns the strokes of a line-drawing character, as bits: left 1, right 2, up 4, down 8; 0: it is
- * another character. These characters are drawn as lines, because fonts leave gaps between rows. */
+/* Returns the strokes of a line-drawing character, as bits: left 1, right 2, up 4, down 8; 0: ch is
+ * no such character. They are drawn as lines, because fonts leave gaps between the rows. */
 static unsigned strokes_of(uint32_t ch)
 {
     static const struct { uint32_t ch; unsigned strokes; } box[] = {
@@ -82,8 +83,9 @@ static void put_fill(struct str *out, const char *colour)
         str_add(out, " class=\"t\"");
 }
 
-/* Appends the text of cells x to `end` of row y to `out`, and the strokes of its line-drawing
- * characters to `lines`. Returns the column behind the last other character that is not a blank. */
+/* Reads the cells from x to `end` - 1 of row y. Appends line-drawing characters as strokes to
+ * `lines`, and all other characters to `out`. Returns the column after the last one of these others
+ * that is not a blank. */
 static int run_text(const struct grid *g, int x, int end, int y, struct str *out, struct str *lines)
 {
     int last = x;

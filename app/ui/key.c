@@ -104,7 +104,8 @@ const struct key_binding *key_binding_get(int i)
     return i < added.n ? &added.at[i] : &bindings[i - added.n];
 }
 
-/* Copies the next blank-separated word of *s into word; false at the end. */
+/* Copies the next word of *s, up to a blank, into word, and moves *s behind it. Returns false at
+ * the end. */
 static bool next_word(const char **s, char *word, size_t size)
 {
     while (**s == ' ')

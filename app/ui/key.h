@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include "kernels/base/str.h"
 
-/* A key is a Unicode code point, a control character (1..31), or one of these.  K_ALT is added to
- * a key that was typed with Alt, which terminals send as Esc and the key. */
+/* A key is a Unicode code point, a control character (1..31), or one of these.  K_ALT is added to a
+ * key that was typed with Alt; terminals send that as Esc and the key. */
 enum key_code {
     K_NONE = 0, K_TAB = 9, K_ENTER = 13, K_ESC = 27, K_BACKSPACE = 127,
     K_UP = 0x110000, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_INS, K_DEL,
@@ -23,7 +23,7 @@ void key_text(struct str *out, int key);
 struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* wheel: -1 up, 1 down */
 
 /* The parts of the screen to which keys belong: X(id, name in settings, title in help, way). way:
- * which key leads there in a session; "": none is needed; NULL: none does. */
+ * how a key leads to this part in a session; "": no key is needed; NULL: no key leads there. */
 #define KEY_CONTEXTS(X) \
     X(NEST, "nest", "On a loop", "1 shows the nest: move to a line that begins with `for`") \
     X(ACCESS, "access", "On an access to memory", "1 shows the nest: Right goes to an access") \
@@ -51,7 +51,7 @@ enum key_context {
 };
 extern const char *const key_context_title[KEYS_COUNT], *const key_context_name[KEYS_COUNT],
                   *const key_context_way[KEYS_COUNT];
-int key_context_find(const char *name);                  /* -1: there is none */
+int key_context_find(const char *name);  /* finds it by its name in settings; -1: there is none */
 
 enum key_action {
     ACTION_RUN, ACTION_ASK, ACTION_TOGGLE, ACTION_MOVE_OUT, ACTION_MOVE_IN, ACTION_MENU,
@@ -61,8 +61,8 @@ enum key_action {
     ACTION_OPEN, ACTION_SAVE_AS, ACTION_DISCARD, ACTION_BACK, ACTION_CANCEL, ACTION_QUIT
 };
 
-/* Returns the number of lines by which an action moves in a pane of `rows` rows, negative: upwards;
- * 0: it does not move by lines. */
+/* Returns by how many lines an action moves the cursor in a pane of `rows` rows; negative: upwards;
+ * 0: the action does not move by lines. */
 int key_action_lines(enum key_action action, int rows);
 
 struct key_binding {
@@ -71,14 +71,15 @@ struct key_binding {
     enum key_action action;
     const char *line, *label, *help;
 };
-/* Puts the user's bindings in front of the bindings of keys.def, so that they are found first. The
- * caller keeps ownership. */
+/* Puts the n bindings of the user before the bindings of keys.def, so that they are found first.
+ * The caller owns `own`, which must stay valid until the next call. */
 void key_bindings_add(const struct key_binding *own, int n);
 int key_binding_count(void);
 const struct key_binding *key_binding_get(int i);
 bool key_binding_has(const struct key_binding *b, int key);
-/* Returns the first binding of key in the n contexts, searched in order; NULL if none. */
+/* Returns the first binding of key in the n contexts of `chain`, in their order; NULL: there is
+ * none. All contexts are searched for bindings of the user, then for those of keys.def. */
 const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key);
-/* Appends the first key of a binding, as the bar shows it. */
+/* Appends the name of the first key of a binding. */
 void key_binding_key(struct str *out, const struct key_binding *b);
 #endif

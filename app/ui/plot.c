@@ -73,7 +73,7 @@ static void put_number(struct plot_area *p, bool vertical, double v)
     str_free(&t);
 }
 
-/* Writes powers of ten first, then their multiples by 2 and 5 as far as there is room. */
+/* Writes the powers of ten first, then 2 and 5 times these where there is room. */
 static void put_log_numbers(struct plot_area *p, bool vertical, double lo, double hi)
 {
     static const int digit[] = { 1, 2, 5 };
@@ -85,8 +85,8 @@ static void put_log_numbers(struct plot_area *p, bool vertical, double lo, doubl
         }
 }
 
-/* Writes the multiples of a step: the smallest 1, 2 or 5 times a power of ten that gives at most
- * `most` of them. */
+/* Writes the multiples of a step. The step is 1, 2 or 5 times a power of ten, the smallest one that
+ * divides the axis into at most `most` parts. */
 static void put_linear_numbers(struct plot_area *p, bool vertical, double lo, double hi, int most)
 {
     double unit = pow(10, floor(log10((hi - lo) / most)));

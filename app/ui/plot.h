@@ -4,10 +4,10 @@
 #define TS_APP_PLOT_H
 #include "app/ui/canvas.h"
 
-#define PLOT_LEFT 6                       /* columns of the numbers and the axis */
-#define PLOT_BELOW 2                      /* rows of the axis and its numbers */
+#define PLOT_LEFT 6                       /* columns of the y axis and its numbers */
+#define PLOT_BELOW 2                      /* rows of the x axis and its numbers */
 
-/* lo < hi; if log, 0 < lo.  The name of y may be NULL. */
+/* The caller sees to lo < hi, and to 0 < lo if `log` is set.  The y axis may have the name NULL. */
 struct plot_axis { double lo, hi; bool log; const char *name; };
 struct plot_area {
     struct canvas *c;
@@ -15,12 +15,12 @@ struct plot_area {
     int cols, rows;                       /* size of the area, from column PLOT_LEFT and row 0 */
 };
 
-/* Uses the whole canvas, which must be larger than the axes. */
+/* Opens a plot on the whole canvas. The canvas must be larger than the axes and their numbers. */
 void plot_open(struct plot_area *p, struct canvas *c, struct plot_axis x, struct plot_axis y);
-/* Appends a number as it stands on the axes, with at most four digits: "0", "0.25", "12.5k",
- * "2e-05". */
+/* Appends a number as on the axes, with at most four digits: "0", "0.25", "12.5k", "2e-05". */
 void plot_number(struct str *out, double v);
-/* Draws the axes, the numbers that fit, and the axis names at the upper and the right end. */
+/* Draws the axes with the numbers that fit, the name of y at the top and the name of x at the
+ * right. */
 void plot_axes(struct plot_area *p);
 /* Convert values to dots of the canvas, and dots to cells. */
 double plot_x(const struct plot_area *p, double v);

@@ -100,7 +100,7 @@ void prompt_remember(struct prompt *p, const char *line)
     p->history_at = p->history.len;
 }
 
-/* Replaces [from, to) by n bytes and puts the cursor after them. */
+/* Replaces the bytes [from, to) of the line by n bytes of text, and puts the cursor after these. */
 static void splice(struct prompt *p, size_t from, size_t to, const char *text, size_t n)
 {
     struct str behind = {0};
@@ -176,8 +176,8 @@ const char *prompt_last_search(const struct prompt *p)
     return "";
 }
 
-/* Returns the i-th line of the history if it was typed at a prompt of this kind and begins like the
- * typed text; else NULL. */
+/* Returns line i of the history if it begins with the typed text and is of the same kind, a search
+ * or a command; else NULL. */
 static const char *line_like(const struct prompt *p, int i)
 {
     const char *line = p->history.data[i], *search = searched(line);
@@ -187,7 +187,8 @@ static const char *line_like(const struct prompt *p, int i)
     return str_starts(line, str_text(&p->typed)) ? line : NULL;
 }
 
-/* Shows an older or newer line that begins like the typed one. */
+/* Shows the next older (dir -1) or newer (dir 1) line of the history that begins with the typed
+ * text. */
 static void walk_history(struct prompt *p, int dir)
 {
     if (p->history_at == p->history.len) {
@@ -246,7 +247,8 @@ static void start_completion(struct prompt *p)
     }
 }
 
-/* Tab: first inserts the common prefix and lists the completions; then inserts them in turn. */
+/* Handles Tab. The first one inserts the common prefix of the completions and lists them; each
+ * further one inserts the next completion, or with dir -1 the one before. */
 static void complete(struct prompt *p, int dir)
 {
     if (!p->complete)
@@ -278,8 +280,8 @@ static bool keeps_quote(const struct prompt *p)
     return p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
 }
 
-/* C-u: shortens the line to `kept`, or if it is `kept` already, to its first kept_less bytes. If
- * the rest ends with a quote, a closing quote is added behind the cursor. */
+/* Handles C-u. Shortens the line to `kept`; if the line is `kept` already, to the first kept_less
+ * bytes of `kept`. If the new line ends with a quote, adds the closing quote behind the cursor. */
 static void clear_line(struct prompt *p)
 {
     if (p->line.len == p->kept.len + keeps_quote(p)
@@ -313,8 +315,9 @@ static bool is_history_key(int key)
     return key == K_UP || key == K_DOWN || key == K_CTRL('p') || key == K_CTRL('n');
 }
 
-/* Whether the cursor is before the quote that ends a quoted word.  Typing that quote goes past it,
- * as in editors; but not in an empty word, which the user means to begin. */
+/* Whether the cursor is before the quote that ends a quoted word. A typed quote then moves the
+ * cursor behind that quote, as in editors. In an empty word the cursor stays, because the user
+ * means to begin the word. */
 static bool closes_quote(const struct prompt *p)
 {
     const char *line = str_text(&p->line);

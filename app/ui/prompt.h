@@ -6,7 +6,8 @@
 #include "explorer/history/command.h"
 #include "kernels/base/vec.h"
 
-/* Lists the words that can follow at the end of `line`, allocated in a. */
+/* Lists in *out the words that can stand at the end of `line`, as completions of its last word.
+ * Allocates them in a. */
 typedef void prompt_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 
 #define PROMPT_SAVE 'w'                  /* shown as "save as: "; takes a file name */
@@ -19,18 +20,18 @@ struct prompt {
     bool selected;  /* set by the owner: whether the next letter or paste replaces the line */
     bool refused;  /* whether the line was just refused: ':' then begins an empty line */
     size_t wrong;  /* where the refused word begins, as a byte offset; it ends at the cursor */
-    /* The first C-u leaves this: "edit 3 ", `layout set C "`, `edit 3 layout set C "`, or "".  The
-     * next one leaves its first kept_less bytes. */
+    /* What C-u leaves of the line: "edit 3 ", `layout set C "`, `edit 3 layout set C "`, or "".  A
+     * second C-u leaves only the first kept_less bytes of it. */
     struct str kept;
     size_t kept_less;
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
     struct str fresh;  /* lines since the owner last stored the history, each with a line end */
-    int history_at;  /* index in the history; history.len = the line being typed */
-    struct str typed;                    /* the typed line, while an older one is shown */
+    int history_at;  /* index of the shown line in the history; history.len: the typed line */
+    struct str typed;  /* the typed line, while a line of the history is shown */
     struct arena *arena;                 /* owns the completions */
     struct completions words;            /* shown while n > 0 */
-    int picked;                          /* index of the completion in the line; -1: none yet */
-    struct str tail;                    /* the text after the cursor when the completion began */
+    int picked;                          /* index of the word that Tab has inserted; -1: none */
+    struct str tail;                     /* the text after the cursor when the completion began */
     prompt_complete *complete;
     void *ctx;
 };
@@ -39,17 +40,19 @@ enum prompt_event { PROMPT_NOTHING, PROMPT_EDITED, PROMPT_ENTERED, PROMPT_LEFT }
 
 void prompt_init(struct prompt *p, prompt_complete *complete, void *ctx);
 void prompt_free(struct prompt *p);
-void prompt_open(struct prompt *p, char mark, const char *text);  /* sets the cursor behind text */
+/* Opens the prompt with a line; the cursor is behind it. */
+void prompt_open(struct prompt *p, char mark, const char *text);
 void prompt_keep(struct prompt *p, const char *text, size_t less);   /* sets kept and kept_less */
-/* Marks the line as refused.  col: the column from 1 of the word at fault, behind which the cursor
- * goes; 0: unknown. */
+/* Marks the line as refused.  col: the position of the word at fault, in bytes from 1; the cursor
+ * goes behind this word.  col 0: the word is unknown. */
 void prompt_refuse(struct prompt *p, int col);
 void prompt_close(struct prompt *p);
-/* Adds a line to the history; a repeated line becomes the newest.  A search begins with '/'. */
+/* Adds a line to the history as the newest one.  Removes an older equal line, or the oldest line if
+ * the history is full.  The line of a search must begin with '/'. */
 void prompt_remember(struct prompt *p, const char *line);
-const char *prompt_last_search(const struct prompt *p);  /* the text without '/'; "": no search */
+const char *prompt_last_search(const struct prompt *p);  /* without its '/'; "": there was none */
 void prompt_insert(struct prompt *p, const char *text);              /* line breaks become blanks */
-/* Handles a key.  After ENTERED and LEFT the owner closes the prompt. */
+/* Handles a key.  After PROMPT_ENTERED or PROMPT_LEFT the owner has to call prompt_close. */
 enum prompt_event prompt_key(struct prompt *p, int key);
 
 /* Draws the line in one row, scrolled to show the cursor; sets the grid's text cursor. */

@@ -3,10 +3,11 @@
 #include <string.h>
 #include "app/ui/text.h"
 
-#define TAIL_INDENT 16  /* columns; lines indented by at least this much continue a row */
-#define LEAST_TAIL 24  /* columns for a row's text; with fewer, its later lines are indented by 4 */
+#define TAIL_INDENT 16  /* a line indented by at least this many columns continues a row */
+/* If the text of a row has fewer columns than this, its later lines are indented by 4 more. */
+#define LEAST_TAIL 24
 
-/* One line of the text. column: where the text begins in a row of a list; -1: it is no such row. */
+/* One line. column: the column of the text in a row of a list; -1: the line is no row of a list. */
 struct text_row { const char *text; size_t n; int indent, column; };
 
 /* Reads the line at p, and moves p behind it. */
@@ -22,7 +23,7 @@ static struct text_row next_row(const char **p)
     return r;
 }
 
-/* Whether line b goes on with the text of line a. */
+/* Whether line b continues the text of line a. */
 static bool goes_on(const struct text_row *a, const struct text_row *b)
 {
     if (a->n == 0 || b->n == 0 || b->column >= 0 || b->text[b->indent] == '#')

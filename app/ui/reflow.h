@@ -6,7 +6,8 @@
 /* Appends the text with its paragraphs wrapped to width columns.
  *
  * Lines that begin in the first column are a paragraph, up to an empty or an indented line. A line
- * that has two blanks behind a word is a row of a list: the text behind the blanks continues on
- * lines that are indented as far. All other indented lines are examples, which are kept. */
+ * with two blanks behind a word is a row of a list; the text behind the blanks continues on the
+ * next lines that are indented as far as this text. All other indented lines are examples; they
+ * keep their lines. */
 void text_reflow(struct str *out, const char *text, int width);
 #endif

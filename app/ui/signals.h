@@ -9,8 +9,9 @@
  * process ends with the exit status 128 + the signal. After the time limit the status is `late`,
  * unless that is 0.
  *
- * keep_hup: an ignored HUP (nohup) stays ignored.  key (may be NULL) is called for an INT from
- * Ctrl-C in the terminal. If it returns true, Ctrl-C is a key; if false, it ends the process. */
+ * keep_hup: an ignored HUP (nohup) stays ignored.  key: called for an INT that comes from Ctrl-C in
+ * the terminal. It returns whether Ctrl-C is a key; if not, the process ends at once. key NULL:
+ * Ctrl-C is handled like every other INT. */
 struct signals {
     bool (*key)(void);
     void (*caught)(int sig);

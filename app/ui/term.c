@@ -14,13 +14,13 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/subprocess.h"
 
-/* Key codes that curses does not use: the marks around a paste, and a mouse event. */
+/* Key codes that curses does not use: the marks around a paste, a mouse event, and two keys. */
 #define KEY_PASTE_BEGIN 01777
 #define KEY_PASTE_END 01776
 #define KEY_MOUSE_SGR 01775              /* followed by "BUTTON;X;YM" */
 #define KEY_WORD_LEFT 01774              /* C-Left or Alt-Left */
 #define KEY_WORD_RIGHT 01773
-#define COPY_MAX 74000                   /* bytes that terminals accept in one OSC 52 */
+#define COPY_MAX 74000                   /* most bytes that terminals accept in one OSC 52 */
 #define DOUBLE_CLICK_S 0.35
 #define ESC_DELAY_MS 10  /* Esc is the key itself if no further byte arrives within this time */
 
@@ -29,14 +29,15 @@ struct look { attr_t attr; short pair; };
 struct terminal {
     SCREEN *screen;
     bool unicode, colours, mouse;
-    bool fancy;                        /* understands private sequences (paste, clipboard) */
+    bool fancy;  /* whether it understands private sequences (paste, mouse, clipboard) */
     struct look look[STYLE_COUNT];
     bool no_color;                     /* no colours, whatever the theme says */
     double clicked_at;
     int clicked_x, clicked_y;
 };
 
-/* The bytes that restore the terminal, prepared early: a signal handler may only write them. */
+/* The bytes that restore the terminal. They are prepared early, because a signal handler cannot ask
+ * curses for them. */
 static struct {
     volatile sig_atomic_t armed;
     struct termios cooked;
@@ -44,7 +45,7 @@ static struct {
     size_t n;
 } rescue;
 
-/* Adds a capability with constant parameters to rescue, without its padding ("$<5>"). */
+/* Adds a capability to `rescue`, without its padding ("$<5>"). */
 static void add_rescue(const char *s)
 {
     while (s && s != (const char *)-1 && *s && rescue.n + 1 < sizeof rescue.bytes) {
@@ -115,7 +116,7 @@ static void on_crash(int sig)
     raise(sig);
 }
 
-/* Installs on_crash on a stack of its own, since a stack overflow is a crash, too. */
+/* Installs on_crash. It has a stack of its own, because a stack overflow is a crash, too. */
 static void catch_crashes(void)
 {
     static char stack[64 * 1024];
@@ -133,9 +134,10 @@ static void leave_crashes(void)
         sigaction(crashes[i], &old_action[i], NULL);
 }
 
-/* ORDER STYLE.  many: one of 256 colours, by theme (middle, bright and dark tones). few, few_light:
- * one of 8 colours, on black and on white, where yellow and cyan are hard to read.  -1 is the
- * terminal's own colour. */
+/* The look of each style. many: its colour of 256, in each theme (middle, bright and dark tones).
+ * few, few_light: its colour of 8, on black and on white; on white, yellow and cyan are hard to
+ * read. -1: the terminal's own colour. colour, mono: its attributes with and without colours.
+ * (ORDER STYLE) */
 static const struct { short many[THEME_MONO], few, few_light; attr_t colour, mono; }
 looks[STYLE_COUNT] = {
     [STYLE_PLAIN] = {{-1, -1, -1}, -1, -1, A_NORMAL, A_NORMAL},
@@ -198,9 +200,9 @@ void term_theme(struct terminal *t, enum theme theme)
         t->look[STYLE_DIM].attr = t->look[STYLE_RULE].attr = A_DIM;
 }
 
-/* Writes an escape sequence straight to the terminal. The mouse is switched on this way because
- * curses blocks inside an event that its mask excludes, and supports SGR coordinates only for some
- * values of TERM. */
+/* Writes an escape sequence to the terminal, without curses. The mouse is switched on in this way
+ * for two reasons: curses blocks inside an event that its mask excludes, and it supports SGR
+ * coordinates only for some values of $TERM. */
 static void send(const char *s)
 {
     fflush(stdout);
@@ -232,8 +234,8 @@ void term_interrupts(bool yes)
     tcsetattr(STDIN_FILENO, TCSANOW, &t);
 }
 
-/* The sequences of many terminals, since $TERM often names another one than the user has: tmux,
- * screen, xterm, rxvt and the Linux console differ in Home, End and the arrows. */
+/* The sequences of keys on many terminals, because $TERM often names another terminal than the user
+ * has: tmux, screen, xterm, rxvt and the Linux console differ in Home, End and the arrows. */
 static const struct { const char *text; int key; } sequence[] = {
     {"\033[200~", KEY_PASTE_BEGIN}, {"\033[201~", KEY_PASTE_END}, {"\033[<", KEY_MOUSE_SGR},
     {"\033[1;5D", KEY_WORD_LEFT}, {"\033[1;3D", KEY_WORD_LEFT},
@@ -299,7 +301,8 @@ bool term_open(const struct term_opts *o, struct terminal **out, struct err *e)
     return true;
 }
 
-/* Leaves the screen.  Without an alternate screen it clears the last line for the shell. */
+/* Leaves the screen.  On a terminal without an alternate screen, clears the last line for the
+ * shell. */
 static void leave_screen(struct terminal *t)
 {
     private_modes(t, false);
@@ -389,7 +392,8 @@ static int special_key(int code)
     return code >= KEY_F(1) && code <= KEY_F(12) ? K_F1 + code - KEY_F(1) : K_NONE;
 }
 
-/* Reads "0;16;6M": button, column, row, press or release.  False for an event that is not used. */
+/* Reads a mouse event, "0;16;6M": button, column, row, and M for a press or m for a release.
+ * Returns false if the program has no use for the event. */
 static bool read_mouse(struct terminal *t, struct term_event *ev)
 {
     char text[24] = "";
@@ -437,8 +441,8 @@ static void read_paste(struct term_event *ev)
     nodelay(stdscr, TRUE);
 }
 
-/* Skips the rest of an unknown sequence "Esc [ ...", which would else be read as letters. Returns
- * false if nothing follows: then it was Alt and a bracket. */
+/* Skips the rest of an unknown sequence "Esc [ ...", which would otherwise be read as letters.
+ * Returns false if nothing follows the bracket: then the user typed Alt and the bracket. */
 static bool skip_sequence(void)
 {
     wint_t ch;
@@ -451,8 +455,8 @@ static bool skip_sequence(void)
     return n > 0;
 }
 
-/* Returns a key that is not a special one. Esc and a key that arrive at once are Alt and the
- * key. */
+/* Returns the key for a character that get_wch has read. If another key arrives together with Esc,
+ * the two are that key with Alt. K_NONE: an unknown sequence was skipped. */
 static int plain_key(wint_t ch)
 {
     wint_t next;
@@ -494,7 +498,8 @@ bool term_read(struct terminal *t, struct term_event *ev)
     return false;
 }
 
-/* Tells curses the new size after a suspension: a stopped process gets no SIGWINCH. */
+/* Tells curses the size of the terminal if it has changed during a suspension, because a stopped
+ * process gets no SIGWINCH. */
 static void catch_up_with_size(const struct winsize *before)
 {
     struct winsize now;

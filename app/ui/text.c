@@ -63,7 +63,7 @@ int text_width(const char *s)
     return text_width_n(s, strlen(s));
 }
 
-/* Returns the bytes of the longest prefix of s that fits width columns. */
+/* Returns the number of bytes of the longest prefix of s that fits into width columns. */
 static size_t prefix_bytes(const char *s, int width)
 {
     const char *p = s;

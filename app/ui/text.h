@@ -8,24 +8,25 @@
 #include <stdint.h>
 #include "kernels/base/str.h"
 
-int text_utf8_put(char out[5], uint32_t cp);  /* returns the bytes written; out is NUL-terminated */
+/* Writes cp and a NUL. Returns the number of bytes without the NUL. */
+int text_utf8_put(char out[5], uint32_t cp);
 int text_char_width(uint32_t cp);                           /* 0 (combining), 1 or 2 columns */
 int text_width(const char *s);                       /* columns */
 int text_width_n(const char *s, size_t n_bytes);
 
-/* Appends exactly width columns: s shortened with an ellipsis, or with blanks on the right. */
+/* Appends s in exactly width columns: cut with an ellipsis, or filled up with blanks. */
 void text_fit(struct str *out, const char *s, int width);
 /* Appends s right-aligned in width columns; never shortens it. */
 void text_right(struct str *out, const char *s, int width);
-/* Returns how many bytes of s fit a row of width columns, broken at a blank if possible. */
+/* Returns how many bytes of s fit into a row of width columns; breaks s at a blank if possible. */
 size_t text_break(const char *s, int width);
 
 /* Appends three significant digits, at most four decimals: 0.0124, 0.124, 1.24, 12.4, 124. */
 void text_digits(struct str *out, double v);
 /* Appends "256 B", "36.8 KiB" or "3.06 MiB". */
 void text_bytes(struct str *out, double bytes);
-/* Appends a share of a peak: "83%". A share above 1 is "1.8x": the peak was then measured while the
- * machine was slower. */
+/* Appends a share of a peak: "83%". A share above 1 is written as "1.8x"; it occurs if the machine
+ * was slower when its peak was measured. */
 void text_share(struct str *out, double x);
 /* Appends "312 us" (with a micro sign), "12.3 ms" or "1.24 s", with three digits. */
 void text_ms(struct str *out, double ms);
@@ -33,7 +34,7 @@ void text_ms(struct str *out, double ms);
 void text_duration(struct str *out, double s);
 /* Appends "950", "12.3k", "1.24M" or "3.10G". */
 void text_count(struct str *out, int64_t n);
-/* Appends a change: 0.1 is "+10 %", -0.42 is "-42 %", 3.0 is "+300 %"; "same" within 0.5 %. */
+/* Appends a relative change: "+10 %" for 0.1, "-42 %" for -0.42; "same" if it is below 0.5 %. */
 void text_change(struct str *out, double change);
 /* Appends a bar of `width` columns that is full up to `fraction`. */
 void text_bar(struct str *out, double fraction, int width);

@@ -4,7 +4,7 @@
 #include "app/views/measurement_doc.h"
 #include "kernels/program/contract.h"
 
-#define WORTH 32                          /* columns of "no difference (0.998 to 1.021)" */
+#define WORTH 32                          /* columns for "no difference (0.998 to 1.021)" */
 
 static void put_row(struct doc *d, const struct ablation *a, const struct ablated *row, int width)
 {
@@ -15,7 +15,7 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
     bool beside = text_width(row->text) <= width - WORTH - 4;
     doc_printf(d, STYLE_DIM, "%3d ", row->step);
     doc_fit(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), WORTH);
-    if (!beside) {                        /* the step goes below: its column would be narrow */
+    if (!beside) {                        /* the step gets rows of its own, below */
         doc_end(d);
         doc_pad(d, 4);
     }

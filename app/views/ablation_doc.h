@@ -1,5 +1,5 @@
-/* A document of the contribution of each step, for the view `compare` and `tilescope bench
- * --ablate`. */
+/* An ablation as a document: how much each step of a schedule contributes. For the view `compare`
+ * and `tilescope bench --ablate`. */
 #ifndef TS_APP_ABLATION_DOC_H
 #define TS_APP_ABLATION_DOC_H
 #include "app/ui/doc.h"

@@ -9,7 +9,7 @@
 #define COUNT_WIDTH 10
 #define MOST_SITES 12
 
-/* Adds the ratio of the simulated times of a GPU's programs. */
+/* If both sides are GPU programs that were simulated, adds the ratio of their simulated times. */
 static void put_simulated(struct doc *d, const struct compare_side side[2], int width)
 {
     struct str text = {0};
@@ -22,7 +22,7 @@ static void put_simulated(struct doc *d, const struct compare_side side[2], int 
     str_free(&text);
 }
 
-/* Says which side's times are noisy and why, and the load of the machine. */
+/* If the times of a side are noisy, adds which side it is, why, and the load of the machine. */
 static void put_noise(struct doc *d, const struct compared time[2], int width)
 {
     struct str text = {0};
@@ -40,7 +40,7 @@ static void put_noise(struct doc *d, const struct compared time[2], int width)
     str_free(&text);
 }
 
-/* Adds the ratio of B's time to A's, and both times; or why there is none. */
+/* Adds the ratio of B's time to A's time, and both times; or why there is no ratio. */
 static void put_times(struct doc *d, const struct compared time[2], int width)
 {
     const struct compared *b = &time[time[0].m.outcome == OUTCOME_OK];
@@ -112,8 +112,8 @@ static bool near_difference(const struct compare_lines *x, int i)
     return false;
 }
 
-/* Adds `hang` blanks and as much of *text as fits behind them into `width` columns. Moves *text to
- * the rest. */
+/* Adds `hang` blanks, then as much of *text as fits into the rest of `width` columns. Moves *text
+ * behind the part that was added. */
 static void put_half(struct doc *d, enum style s, const char **text, int hang, int width)
 {
     struct str row = {0};
@@ -149,7 +149,7 @@ static void put_beside(struct doc *d, const struct compare_line *l, int width)
     }
 }
 
-/* Adds a line. If it takes several rows, each begins with the mark. */
+/* Adds a line. If the line takes several rows, each row begins with the mark. */
 static void put_one(struct doc *d, enum style s, const char *mark, const char *text, int width)
 {
     int hang = hang_of(text, width - 2);
@@ -245,7 +245,8 @@ static void put_change(struct doc *d, const int64_t of[2])
     doc_right(d, s, &text, COUNT_WIDTH);
 }
 
-/* Prints the name of a row, or what it is in B: "C[m][n] (store) and 1 other". */
+/* Returns the name of row m: "C[m][n] (store) and 1 other". side 1: returns how the access is
+ * written in B, if that differs from A. `text` owns the result. */
 static const char *site_text(struct str *text, const struct compare_misses *m, int side)
 {
     int others = m->n[side && m->now ? 1 : m->site[0] ? 0 : 1] - 1;
@@ -257,7 +258,7 @@ static const char *site_text(struct str *text, const struct compare_misses *m, i
     return str_text(text);
 }
 
-/* Adds a table with the columns of the cache levels from `first` to `last`. */
+/* Adds a table of misses, with columns for the cache levels `first` to `last` (0: L1, 1: L2). */
 static void put_levels(struct doc *d, const char *title, const struct compare_misses *m, int n,
                        int first, int last, int width)
 {
@@ -290,7 +291,7 @@ static void put_levels(struct doc *d, const char *title, const struct compare_mi
     str_free(&text);
 }
 
-/* Adds the misses in both levels: beside each other, or where the pane is narrow one table each. */
+/* Adds the misses in L1 and L2: as one table, or if `width` is small as a table for each level. */
 static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
                        int width)
 {

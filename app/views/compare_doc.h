@@ -5,16 +5,17 @@
 #include "profile/measure/measure.h"
 #include "sessions/report/compare.h"
 
-#define COMPARE_SIDE_BY_SIDE 88           /* least columns for two sides; a narrower document has A
-                                           * above B */
+#define COMPARE_SIDE_BY_SIDE 88           /* least columns for A beside B; a narrower document has
+                                           * A above B */
 
-/* Adds the names and contracts of both, and their times with the ratio. time: NULL if they were not
- * timed. */
+/* Adds the names and contracts of both sides, and their times with the ratio. time NULL: they were
+ * not timed. */
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
                       const struct compared time[2], int width);
-/* Adds the aligned texts.  all: also the equal lines that are far from a difference. */
+/* Adds the lines of both texts, aligned. all: whether to add also the equal lines that are far from
+ * a difference. */
 void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
                        bool all, int width);
-/* Adds the misses per tensor and per site, if both are simulated. */
+/* Adds the misses per tensor and per access site; or a remark if a side was not simulated. */
 void compare_doc_misses(struct doc *d, const struct compare_side side[2], int width);
 #endif

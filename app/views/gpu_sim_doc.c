@@ -10,9 +10,9 @@
 #define INDENT 2
 #define NAME 10
 #define SHARE_WIDTH 6
-#define EXACT_WIDTH 13                    /* of a column, if numbers have all their digits */
-#define WIDTH 10
-#define NARROW_WIDTH 6                    /* in a pane without room for WIDTH */
+#define EXACT_WIDTH 13                    /* columns of a number with all its digits */
+#define WIDTH 10                          /* columns of a shortened number */
+#define NARROW_WIDTH 6                    /* columns of a number in a pane too narrow for WIDTH */
 #define MOST_SITES 16
 
 enum { REQUESTS, SECTORS, IDEAL, SHARE, CONFLICTS, L1, L2, N_COLUMNS };
@@ -70,7 +70,8 @@ static void put_row(struct doc *d, const struct sim_result *s, const struct meas
     doc_end(d);
 }
 
-/* The numbers of a struct access_cost for the columns behind `requests`; 0 for SHARE. */
+/* The values of a struct access_cost for the columns after REQUESTS. SHARE is computed from others,
+ * so its value is 0. */
 #define COST(c) (c).sectors, (c).ideal_sectors, 0, (c).bank_conflicts, (c).l1_misses, (c).l2_misses
 
 static void put_tensors(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
@@ -116,7 +117,7 @@ static void put_cost(struct doc *d, const struct sim_result *s, const struct mea
     measurement_doc_row(d, "cost:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* Adds the shared memory of a block: "66048 bytes of a block, dynamic". */
+/* Adds how much shared memory a block uses: "66048 bytes of a block, dynamic". */
 static void put_shared(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
 {
     struct str text = {0};

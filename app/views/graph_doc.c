@@ -9,7 +9,7 @@
 #define MOST_NAME 24
 #define LEAST_CALL 13
 
-/* Widths of the columns; 0: not shown. */
+/* Widths of the columns; 0: the column is not shown. */
 struct graph_columns { int name, call, layout, bytes, nest, bound, share; };
 
 static const char *result_of(const struct program *p, int node)
@@ -17,7 +17,8 @@ static const char *result_of(const struct program *p, int node)
     return p->graph->tensor[p->graph->node[node].out].name;
 }
 
-/* Appends "conv2d(Inp, Ker)"; "input" for a tensor that the caller provides. */
+/* Appends what computes a tensor: "conv2d(Inp, Ker)"; for a tensor that is given, its role:
+ * "input". */
 static void put_call(struct str *out, const struct program *p, const struct graph_row *row)
 {
     const struct graph *g = p->graph;
@@ -64,10 +65,10 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-/* Returns the columns that remain for `call` and `layout`. */
+/* Returns the number of columns that remain for `call` and `layout` together. */
 static int room(const struct graph_columns *c, int width)
 {
-    int between = 2 * (4 + (c->nest > 0));  /* columns for the mark, and blanks between columns */
+    int between = 2 * (4 + (c->nest > 0));  /* the mark, and the blanks between the columns */
     return width - between - c->name - c->bytes - c->nest - c->bound - c->share;
 }
 
@@ -173,7 +174,8 @@ static void put_row(struct doc *d, const struct program *p, const struct graph_r
     str_free(&layout);
 }
 
-/* Adds the lines under a row: what a conversion moves, and why a layout goes no further. */
+/* Adds the lines under a row: how many bytes a conversion moves, and why a layout is not propagated
+ * further. */
 static void put_remarks(struct doc *d, const struct program *p, const struct graph_row *row,
                         int width)
 {
@@ -196,7 +198,7 @@ static void put_remarks(struct doc *d, const struct program *p, const struct gra
     str_free(&text);
 }
 
-/* Adds the contract, and compares the time with the sum of the least times of all nests. */
+/* Adds the contract, the measured time, and the sum of the bounds of all nests. */
 static void put_facts(struct doc *d, const struct program *p, const struct graph_rows *rows,
                       const struct measurement *m, int width)
 {
@@ -222,7 +224,8 @@ static void put_facts(struct doc *d, const struct program *p, const struct graph
 void graph_doc(struct doc *d, const struct program *p, const struct graph_rows *rows,
                const struct measurement *m, int width)
 {
-    static const char *const variant[] = { "alt", "wp", "ol", "fp", "bp" };    /* ORDER variant */
+    /* names by enum variant (ORDER variant) */
+    static const char *const variant[] = { "alt", "wp", "ol", "fp", "bp" };
     struct graph_columns c = columns_of(p, rows, width);
     bool changed = false;
     put_facts(d, p, rows, m, width);

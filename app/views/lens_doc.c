@@ -5,9 +5,9 @@
 #include <string.h>
 #include "app/ui/text.h"
 
-#define SOME 0.05                         /* share of conflict misses from which they are shown */
-#define MOST_CURES 5                      /* most cures shown of one step, and of several steps */
-#define FEW 50  /* pairs with less than 1/50 of the first one's misses are left out */
+#define SOME 0.05                         /* a smaller share of conflict misses is not shown */
+#define MOST_CURES 5                      /* most cures of one step, and of several steps */
+#define FEW 50  /* pairs with less than 1/50 of the misses of the first pair are left out */
 #define MOST_COLUMNS 100
 #define LABEL 13                          /* columns before a picture */
 
@@ -19,7 +19,7 @@ static void end(struct lens_pane *v)
     line->id = LENS_OTHER_LINES + v->d->lines.len;
 }
 
-/* Returns the line of the title. */
+/* Adds a title with a remark behind it, or below if there is no room. Returns the title's line. */
 static struct line *put_title(struct lens_pane *v, const char *title, const char *remark)
 {
     doc_line(v->d, STYLE_PLAIN, "");
@@ -87,7 +87,7 @@ static void put_causes(struct lens_pane *v)
     }
 }
 
-/* Adds the reason why the access of pair i uses few sets, unless it was said before. */
+/* Adds why the evicting access of pair i uses few sets, unless an earlier text has said so. */
 static void put_stride(struct lens_pane *v, int i)
 {
     const struct lens_pair *p = v->l->pair;
@@ -133,8 +133,8 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
     text_count(out, to);
 }
 
-/* Adds the effect of cure i behind its last line, from `column` on; on a new line if it does not
- * fit or column is 0. */
+/* Adds the predicted effect of cure i behind the last line of the cure, from `column` on. If there
+ * is no room, or column is 0, adds the effect on a new line. */
 static void put_effect(struct lens_pane *v, int i, int column)
 {
     static const char *const cost[TILE_FATE_COUNT] = {
@@ -165,7 +165,8 @@ static void put_effect(struct lens_pane *v, int i, int column)
     str_free(&text);
 }
 
-/* Adds the cures of one step, or of several. Returns their number. */
+/* Adds the cures of several steps, or if `several` is not set those of one step. Returns their
+ * number. */
 static int put_cures_of(struct lens_pane *v, bool several, const char *title)
 {
     const struct lens_look *k = v->k;
@@ -213,7 +214,8 @@ static void put_cures(struct lens_pane *v)
 
 /* --- Playback --------------------------------------------------------------------------------- */
 
-/* Returns the line of buffer b that was touched last, up to touch `at`; -1: none. */
+/* Returns the line of buffer b that was touched last, among the touches up to number `at`; -1: none
+ * was touched. */
 static int32_t last_line(const struct lens *l, int b, int at)
 {
     const struct lens_buffer *of = &l->buffer[b];
@@ -236,8 +238,8 @@ static void put_cell(struct lens_pane *v, const struct lens_touch *t, const bool
         doc_put(v->d, held[line] ? STYLE_PLAIN : STYLE_DIM, held[line] ? "o" : ".");
 }
 
-/* Draws buffer b with a cell per cache line, in up to `rows` rows around the line that was touched
- * last. A row of cells is a row of the buffer's layout, if that fits. */
+/* Draws buffer b, with a cell for each cache line, in at most `rows` rows around the cell of the
+ * line that was touched last. If it fits, a row of cells is one row of the buffer's layout. */
 static void put_buffer(struct lens_pane *v, const struct lens_touch *t, const bool *held, int b,
                        int rows)
 {
@@ -348,7 +350,7 @@ static void put_sets(struct lens_pane *v)
     put_title(v, "Sets over time", str_text(&title));
     str_free(&title);
     for (int y = 0; y < rows; y++) {
-        /* as lens_grid: set s is in row s * rows / n_sets */
+        /* lens_grid puts set s into row s * rows / n_sets */
         int from = (y * l->n_sets + rows - 1) / rows;
         int to = ((y + 1) * l->n_sets + rows - 1) / rows - 1;
         struct str label = {0};

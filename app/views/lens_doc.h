@@ -4,14 +4,15 @@
 #include "app/ui/doc.h"
 #include "explorer/history/forecast.h"
 
-/* What the document shows of a lens. rows: height of the pictures. at: number of the touch that the
- * playback shows. loop: the loop chosen for the keys . and , (-1: none). cure: the candidates,
- * ranked once `predicted` is set. now: the forecast for the program as it is. stopped: the user
- * cancelled the predictions. keys: whether to name the keys of the view. counted: the L1 misses of
- * a whole run that the measurement of the state has; -1: it has none.
+/* What the document shows of a lens. rows: height of the pictures. at: index of the touch that the
+ * playback shows. loop: the loop for the keys . and , (-1: none). cure: the candidates for a cure.
+ * predicted: whether they have predictions and are ranked. now: the prediction for the present
+ * program. stopped: whether the user has cancelled the predictions. keys: whether to name the keys
+ * of the view. counted: the L1 misses of the whole run in the measurement of the state; -1:
+ * unknown.
  *
- * In the document, the lines of cure k have id k. All other lines have ids from LENS_OTHER_LINES
- * on. */
+ * In the document, the lines of cure k have id k. Other lines have an id from LENS_OTHER_LINES on,
+ * or none (-1). */
 struct lens_look {
     int width, rows, at, loop;
     const struct forecast *cure, *now;
@@ -27,17 +28,17 @@ void lens_doc(struct doc *d, const struct lens *l, const struct lens_look *k);
 
 /* Appends "B line 12". */
 void lens_line_print(struct str *out, const struct lens *l, int32_t line);
-/* Appends a description of a pair: "B line 12 and B line 140 share set 5, where B has 8 of 8
- * ways". */
+/* Appends two lines that evict each other: "B line 12 and B line 140 share set 5, where B has 8 of
+ * 8 ways". */
 void lens_pair_print(struct str *out, const struct lens *l, const struct lens_pair *p);
-/* Appends the reason of a pair's conflicts: "B[k][n] moves by 2048 bytes with each K: 128
- * iterations use 2 of 64 sets, which hold 16 lines". Appends nothing if no loop causes them. */
+/* Appends why the lines of a pair conflict: "B[k][n] moves by 2048 bytes with each K: 128
+ * iterations use 2 of 64 sets, which hold 16 lines". Appends nothing if no loop is the cause. */
 void lens_stride_print(struct str *out, const struct lens *l, const struct lens_pair *p);
-/* Appends the misses of an access by kind: "Load B[k][n] has 134M of the 135M misses in L1, nearly
- * all of them capacity misses." */
+/* Appends how many misses an access has, and of which kinds: "Load B[k][n] has 134M of the 135M
+ * misses in L1, nearly all of them capacity misses." */
 void lens_cause_print(struct str *out, const struct lens *l, const struct lens_cause *c);
 /* Appends, in whole sentences, why the access misses; nothing if no reason is known. */
 void lens_reason_print(struct str *out, const struct lens *l, const struct lens_cause *c);
-/* Appends why none of the candidates is a cure. */
+/* Appends why no candidate is a cure. */
 void lens_no_cure_print(struct str *out, const struct lens *l, const struct lens_look *k);
 #endif

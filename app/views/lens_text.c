@@ -4,9 +4,9 @@
 #include <math.h>
 #include "app/ui/text.h"
 
-#define NAMED 0.05                        /* least share of a kind of misses that is named */
+#define NAMED 0.05  /* a kind of misses with a smaller share of all misses is not named */
 
-/* Appends "1 line" or "17 lines". */
+/* Appends "1 line" or "17 lines", for the noun "line". */
 static void add_count(struct str *out, int64_t n, const char *noun)
 {
     str_count(out, n);
@@ -55,8 +55,8 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
 
 /* --- What misses ------------------------------------------------------------------------------ */
 
-/* Appends ", nearly all of them capacity misses", or ": 15.8M conflict and 1.05M capacity
- * misses". */
+/* Appends the kinds of the misses: ", nearly all of them capacity misses", or ": 15.8M conflict and
+ * 1.05M capacity misses". */
 static void add_kinds(struct str *out, const struct lens_cause *c)
 {
     const enum miss_kind kind[] = { MISS_CONFLICT, MISS_CAPACITY, MISS_COMPULSORY };
@@ -173,7 +173,7 @@ static void add_conflict(struct str *out, const struct lens *l, int site)
 static void add_few_sets(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     int64_t sets = c->moves >= 0 && c->again >= 0 ? lens_sets(l, c->stride) : l->n_sets;
-    /* The loops inside of `moves` also reach the neighbouring sets. */
+    /* The loops inside of the loop `moves` reach the neighbouring sets, too. */
     if (c->moves >= 0)
         sets *= lens_lines(l, c->site, c->moves, 1, NULL);
     if (4 * sets > l->n_sets || sets * l->ways >= c->lines)

@@ -19,7 +19,7 @@ void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t 
     str_free(text);
 }
 
-/* Adds a row whose label is the name with a colon. */
+/* Adds a row whose label is `name` with a colon. */
 static void put_named(struct doc *d, const char *name, struct str *text, int width)
 {
     char label[32];
@@ -97,8 +97,8 @@ static void put_doubts(struct doc *d, const struct measurement *m, int width)
     }
 }
 
-/* Appends "1.047 ms best, 1.076 ms median, spread 3.2 %". Returns the number of bytes of the best
- * time. */
+/* Appends "1.047 ms best, 1.076 ms median, spread 3.2 %" to *out, which is empty. Returns the
+ * length of the best time in bytes. */
 static size_t add_latency(struct str *out, const struct latency *l, bool exact)
 {
     void (*add_ms)(struct str *out, double ms) = exact ? str_ms : text_ms;
@@ -186,8 +186,8 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     doc_end(d);
 }
 
-/* Adds the bound, and the level of memory or the ceiling that sets it. Adds nothing without a
- * machine model. */
+/* Adds the roofline bound of the speed, and which level of memory or ceiling sets this bound. Adds
+ * nothing if there is no machine model. */
 static void put_roofline(struct doc *d, const struct measurement *m,
                          const struct measurement_look *k)
 {
@@ -208,7 +208,7 @@ static void put_roofline(struct doc *d, const struct measurement *m,
     str_free(&doubts);
 }
 
-/* Adds the times of each vendor library and its implementation, or why there are none. */
+/* Adds for each vendor library its times and its implementation, or why it was not timed. */
 static void put_baselines(struct doc *d, const struct measurement *m,
                           const struct measurement_look *k)
 {
@@ -243,7 +243,8 @@ static void put_compiler(struct doc *d, const struct measurement *m, int width)
     measurement_doc_row(d, "compiler:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* Appends "cycles ~12 345 (in 41 % of the time), ...", where ~ marks an extrapolated count. */
+/* Appends "cycles ~12 345 (in 41 % of the time), ...", where ~ marks an extrapolated count.
+ * derived: whether to append the derived counts, or the others. */
 static void add_counts(struct str *out, const struct counts *p, bool derived)
 {
     size_t start = out->len;

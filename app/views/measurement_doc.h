@@ -15,21 +15,22 @@ struct measurement_look {
     unsigned meters;                      /* METER_ bits of the meters to show */
     const struct program *program;        /* the program that was measured */
     const struct machine_model *model;    /* for the roofline; NULL: unknown */
-    /* A hint behind "not asked for" if nothing was simulated: "; m simulates it". NULL: no hint. */
+    /* A hint how to simulate, added to "not asked for": "; m simulates it". NULL: no hint. */
     const char *simulates;
-    const struct sim_result *before;  /* the misses are compared with these; NULL: not compared */
+    const struct sim_result *before;  /* simulation to compare the misses with; NULL: none */
 };
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);
-/* Returns the simulation with which `now`, that of the current state, is compared: the one of the
- * nearest earlier state with the same L1; NULL: there is none. */
+/* Returns the simulation with which `now`, the simulation of the current state, is compared: that
+ * of the nearest earlier state that was simulated with the same L1; NULL: there is none. */
 const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now);
-/* Adds a row "label  text", wrapped behind the labels. The first `lead` bytes of the text have
- * style s. Frees the text. */
+/* Adds a row "label  text"; later rows of the text are indented by MEASUREMENT_LABEL. The first
+ * `lead` bytes of the text have style s. Frees the text. */
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width);
-/* Appends why a latency is noisy, "the middle half spreads over 24 %". Returns whether it is. */
+/* Appends why a latency is noisy: "the middle half spreads over 24 %". Returns whether it is
+ * noisy. */
 bool measurement_doc_noise(struct str *out, const struct latency *l);
-/* Appends "; other work used 31 % of the CPUs meanwhile" if it was much. */
+/* Appends "; other work used 31 % of the CPUs meanwhile" if other work used many CPUs. */
 void measurement_doc_others(struct str *out, const struct latency *l);
 /* If a latency is doubtful, adds a row "noisy:" with the reasons and with `load`, the load of the
  * machine when it was measured. */

@@ -12,26 +12,27 @@
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
 
-#define CALLS_NAMED 4                     /* most calls of one kernel that are named */
+#define CALLS_NAMED 4                     /* only so many calls of a kernel are named */
 #define ROOM_FOR_BOUND 88  /* columns from which the table has the bound in milliseconds */
-#define ROOM_FOR_BYTES 96
+#define ROOM_FOR_BYTES 96  /* columns from which the table has the bytes */
 
-/* A row of the table, for all calls of a kernel. seconds: time of the calls; < 0: not measured.
- * alone: the same, if each call took what the kernel took alone; < 0: unknown. misses: L1 misses of
- * the calls; < 0: unknown. is: the work and the bound of the calls. */
+/* A row of the table: the numbers of all calls of a kernel together. seconds: their time; < 0: not
+ * measured. alone: their time if each call took as long as the kernel measured alone; < 0: unknown.
+ * misses: their L1 misses; < 0: unknown. is: their work and bound. */
 struct kernel_row {
     int task; double seconds, alone, misses; struct kernel_profile is;
     bool chosen;                          /* whether the user or the tuner chose its steps */
 };
 
-/* Widths of the columns; 0 = not shown. The column of the kernel has the remaining width. */
+/* Widths of the columns; 0: not shown. The column `kernel` gets the width that the others leave. */
 struct kernel_columns {
     int calls, ms, share, gflops, part, bound, mib, misses, number, kernel, layouts;
 };
 
-/* The table as a whole. timed: whether calls were timed; else the rows show FLOPs. whole: the sum
- * of the rows, in seconds or FLOP. in: the unit of a row, in seconds or FLOP. bounded: whether
- * `part` is a share of the bound and not of the peak. counted: whether misses are known. */
+/* The table as a whole. timed: whether calls were timed; if not, the rows show FLOPs instead of
+ * times. whole: the sum of all rows, in seconds or FLOPs. in: the unit in which a row is shown, in
+ * seconds or FLOPs. bounded: whether the column `part` is the share of the bound; else it is the
+ * share of the peak. counted: whether misses are known. */
 struct kernel_table {
     bool timed, bounded, counted; double whole, peak, in; struct kernel_columns columns;
 };
@@ -41,9 +42,9 @@ static bool same_task(const struct network_task *x, const struct network_task *y
     return streq(x->spec, y->spec) && str_same_lines(x->line, x->n_lines, y->line, y->n_lines);
 }
 
-/* Returns the seconds of all calls of a task, and in *calls how many were timed; -1: not measured.
- * The measured network may have the task under another number and call it more or less often. So
- * each call counts as the mean of the timed ones. */
+/* Returns the seconds of all calls of a task; -1: not measured. Stores in *calls how many calls
+ * were timed. The measured network may have this task under another number, and call it more or
+ * less often. So the time of each call is taken to be the mean time of the timed calls. */
 static double seconds_of(const struct network_task *t, const struct network_look *k, int *calls)
 {
     double sum = 0;
@@ -85,7 +86,7 @@ static bool is_chosen(const struct network_task *t, const char *kernels)
     return is;
 }
 
-/* Returns the rows, sorted; the caller frees them. */
+/* Returns a row for each task, sorted by time; the caller frees them. */
 static struct kernel_row *rows_of(const struct network *net, const struct network_look *k)
 {
     struct kernel_row *row = xcalloc((size_t)net->n_tasks + 1, sizeof *row);
@@ -103,7 +104,7 @@ static struct kernel_row *rows_of(const struct network *net, const struct networ
     return row;
 }
 
-/* Prints the notation of a layout without blanks, and the dims D0 D1 ... as 0 1 ...: "NHWO". */
+/* Appends the notation of a layout without blanks: "NHWO". Dims named D0 D1 ... become 0 1 ... */
 static void put_layout(struct str *out, const struct layout *l)
 {
     struct str text = {0};
@@ -115,14 +116,15 @@ static void put_layout(struct str *out, const struct layout *l)
     str_free(&text);
 }
 
-/* Returns the tensor of the kernel's text that parameter i of its function holds, or NULL. */
+/* Returns the tensor of the kernel's operator that is parameter i of its function; NULL: none
+ * is. */
 static const struct tensor *tensor_of(const struct network_task *t, int i)
 {
     int base = program_base_tensor(t->program, t->func->buffer[i].tensor);
     return base < 0 ? NULL : &t->program->base->tensor[base];
 }
 
-/* Prints the layouts of the first input and of the result: "NIHW > NHWO". */
+/* Appends the layouts of the first input and of the result of a kernel: "NIHW > NHWO". */
 static void put_layouts(struct str *out, const struct network_task *t)
 {
     int from = -1, to = -1;
@@ -214,7 +216,7 @@ static void put_heading(struct doc *d, const struct kernel_table *t)
     doc_end(d);
 }
 
-/* Appends a text in a column, "-" when there is none, and clears it.  Width 0: appends nothing. */
+/* Appends a text in a column, or "-" if it is empty. width 0: appends nothing. Clears the text. */
 static void put_cell(struct doc *d, int width, struct str *text)
 {
     bool known = text->len > 0;
@@ -239,14 +241,14 @@ static void put_digits(struct doc *d, int width, bool known, double x)
     put_cell(d, width, &text);
 }
 
-/* Returns the share of the bound, or else of the peak, that a kernel reaches. */
+/* Returns the share of its bound that a kernel reaches; without bounds, the share of the peak. */
 static double part_of(const struct kernel_row *r, const struct kernel_table *table)
 {
     return table->bounded ? r->is.bound_s / r->seconds
                           : 1e-9 * r->is.executed / r->seconds / table->peak;
 }
 
-/* Says which operations the two columns of speed count, and explains shares above 1. */
+/* Adds which operations the columns GFLOP/s and share count, and why a share can be above 1. */
 static void put_shares(struct doc *d, const struct network *net, const struct kernel_row *row,
                        const struct kernel_table *t, int width)
 {
@@ -269,12 +271,12 @@ static void put_shares(struct doc *d, const struct network *net, const struct ke
     }
 }
 
-/* Appends the columns of numbers. */
+/* Appends the columns of numbers of a row. calls: the number of calls. */
 static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
                         const struct kernel_table *table)
 {
     const struct kernel_columns *c = &table->columns;
-    bool sums = r->is.flops > 0;          /* else a transposition or a conversion */
+    bool sums = r->is.flops > 0;          /* not so for a transposition or a conversion */
     bool known = table->timed ? r->seconds >= 0 : sums, bound = r->is.bound_s > 0;
     double amount = table->timed ? r->seconds : r->is.flops;
     double gflops = 1e-9 * r->is.flops / r->seconds;
@@ -361,7 +363,7 @@ static void put_tensors(struct doc *d, const struct network_task *t, int width)
     measurement_doc_row(d, "layouts:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* Names the results of a task's calls; if there are many, only the first ones. */
+/* Adds the names of the tensors that the calls of a task compute, at most CALLS_NAMED of them. */
 static void put_calls(struct doc *d, const struct network *net, int task, int width)
 {
     struct str text = {0};
@@ -381,8 +383,9 @@ static void put_calls(struct doc *d, const struct network *net, int task, int wi
     measurement_doc_row(d, "makes:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* Names the tensors of the network that stay inside the calls of a task, of the first calls only.
- * The text of the kernel has other names for them. */
+/* Adds the names of the tensors that are computed and used up inside of one call of a task, for the
+ * first CALLS_NAMED calls. These are names of the network; the kernel's operator has other names
+ * for the same tensors. */
 static void put_inner(struct doc *d, const struct network *net, int task, int width)
 {
     struct str text = {0};
@@ -403,7 +406,7 @@ static void put_inner(struct doc *d, const struct network *net, int task, int wi
         measurement_doc_row(d, "inside:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* Adds the time of all calls of a task, which the list shows, and the time of one call. */
+/* Adds the time of all calls of a task together, as in the list, and the time of one call. */
 static void put_time(struct doc *d, const struct network_task *t, const struct network_look *k)
 {
     struct str text = {0};
@@ -423,8 +426,8 @@ static void put_time(struct doc *d, const struct network_task *t, const struct n
     measurement_doc_row(d, "time:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* Says which operations GFLOP/s and the percentage in the list count, if these differ. GFLOP/s can
- * then be above the ceiling of the cores. */
+/* If a kernel executes fewer operations than its definition has, adds which of the two numbers the
+ * GFLOP/s and the percentage in the list count. (Such GFLOP/s can be above the ceiling.) */
 static void put_speed(struct doc *d, const struct network *net, int task,
                       const struct network_look *k)
 {

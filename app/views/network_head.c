@@ -4,10 +4,11 @@
 #include "app/views/measurement_doc.h"
 #include "sessions/report/network_report.h"
 
-#define ROOM_FOR_SPEED 90  /* columns from which the row of the latency also has the speed */
+#define ROOM_FOR_SPEED 90  /* columns from which the row "latency:" also has the speed */
 
-/* Adds the GFLOP/s of all operations that the operators define.  Then, if clearly fewer are
- * executed, the GFLOP/s of the executed ones.  Last, the executed operations' share of the peak. */
+/* Adds the share of the peak that the executed operations reach.  `wide`: also adds, before it, the
+ * GFLOP/s of the operations in the definition, and if clearly fewer operations are executed, the
+ * GFLOP/s of the executed ones. */
 static void put_speed(struct str *out, const struct network_measurement *m, bool wide)
 {
     double executed = m->peak_fraction * m->peak_gflops;
@@ -50,7 +51,7 @@ static void put_latency(struct doc *d, const struct network_look *k, const struc
     measurement_doc_noisy(d, &m->latency, m->load, k->width);
 }
 
-/* Adds a line with the result of evaluating the whole graph. */
+/* Adds how far the outputs are from an evaluation of the whole graph. */
 static void put_whole(struct doc *d, const struct network_look *k)
 {
     const struct network_measurement *m = k->m;
@@ -62,7 +63,7 @@ static void put_whole(struct doc *d, const struct network_look *k)
     measurement_doc_row(d, "whole:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* Adds the time that no schedules can beat. */
+/* Adds the sum of the bounds: a time that no schedules can beat. */
 static void put_bound(struct doc *d, const struct network_look *k, double bound_s)
 {
     struct str text = {0};
@@ -80,8 +81,8 @@ static void put_bound(struct doc *d, const struct network_look *k, double bound_
         measurement_doc_row(d, "bound:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* Adds what a meter counted in all kernels of a run; if it could not count in one of them, the
- * reason. */
+/* Adds the counts of a meter, summed over all calls of the network. If the meter could not count in
+ * some kernel, adds the reason instead. */
 static void put_counts(struct doc *d, const struct network *net, const struct measurement *kernel,
                        enum meter_id meter, int width)
 {
@@ -110,7 +111,8 @@ static void put_counts(struct doc *d, const struct network *net, const struct me
     str_free(&label);
 }
 
-/* Adds the sum of the simulated misses, and the first kernel that could not be simulated. */
+/* Adds the simulated misses, summed over all calls, and names the first kernel that could not be
+ * simulated. */
 static void put_misses(struct doc *d, const struct network *net, const struct measurement *kernel,
                        int width)
 {
@@ -142,8 +144,8 @@ static void put_meters(struct doc *d, const struct network *net, const struct ne
         put_misses(d, net, k->m->kernel, k->width);
 }
 
-/* Adds lines that only reports have: the whole graph, the author's outputs, and how long the
- * preparation took. */
+/* Adds the lines that only reports have: the errors against the whole graph and against the
+ * author's outputs, and how long the preparation took. */
 static void put_exact(struct doc *d, const struct network_look *k)
 {
     const struct network_measurement *m = k->m;

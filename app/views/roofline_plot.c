@@ -25,13 +25,14 @@ static double peak_of(const struct roofs_plot *p, int isa)
     return machine_model_rates(&p->model->isa[isa].gflops, p->threads, p->model->cores);
 }
 
-/* Draws a roof. It stays inside the axes, because their numbers are below and left of the area. */
+/* Draws a roof. Cuts the line at the axes, because the numbers of the axes are below and left of
+ * them. */
 static void put_roof(struct roofs_plot *p, double x0, double y0, double x1, double y1, enum style s,
                      int dash)
 {
     const struct plot_area *q = &p->plot;
     double to_lo = y0 > 0 ? q->y.lo / y0 : 1;
-    if (y0 < q->y.lo && y1 > y0) {        /* on a slope, y / x stays the same */
+    if (y0 < q->y.lo && y1 > y0) {        /* a slope: all its points have the same y / x */
         x0 *= to_lo;
         y0 = q->y.lo;
     }
@@ -40,7 +41,7 @@ static void put_roof(struct roofs_plot *p, double x0, double y0, double x1, doub
                     plot_y(q, y1), s, dash);
 }
 
-/* Writes the name of a slope beside it, in the row where it hides least. */
+/* Writes the name of a slope beside the slope, in the row where the name hides the fewest dots. */
 static void name_slope(struct roofs_plot *p, double rate, double peak, const char *name)
 {
     int w = text_width(name), best = -1, best_col = 0, least = w + 1;
@@ -84,8 +85,8 @@ static void name_slopes(struct roofs_plot *p, double peak)
     }
 }
 
-/* Writes the name of a peak at its right end: above the line, else below it, else further left,
- * else nowhere. */
+/* Writes the name of a peak at the right end of its line: above it, or below it, or further left,
+ * whichever is free first. If no place is free, writes nothing. */
 static void name_peak(struct roofs_plot *p, int row, enum style s, const char *name)
 {
     int w = text_width(name), col = PLOT_LEFT + p->plot.cols - w, least = col - p->plot.cols / 2;
@@ -98,8 +99,8 @@ static void name_peak(struct roofs_plot *p, int row, enum style s, const char *n
             }
 }
 
-/* Draws the peaks. Peaks of the same height in this plot share one line and one label: "avx512,
- * avx2 118". */
+/* Draws the peaks of the instruction sets. Peaks at nearly the same height share a line and a name:
+ * "avx512, avx2 118". */
 static void put_peaks(struct roofs_plot *p)
 {
     double steepest = 0, top = 0;
@@ -126,7 +127,7 @@ static void put_peaks(struct roofs_plot *p)
 
 /* --- Steps ------------------------------------------------------------------------------------ */
 
-/* Draws the steps. Later steps hide earlier ones; the last one is the current one. */
+/* Draws the steps. Where two steps have the same place, only the later one is drawn. */
 static void put_steps(struct roofs_plot *p, const struct roof_step *step, int n)
 {
     for (int i = n - 1; i >= 0; i--) {
@@ -157,7 +158,7 @@ void roofline_plot(struct canvas *c, const struct machine_model *model,
               (struct plot_axis){ span.y_lo, span.y_hi, true, "GFLOP/s" });
     double peak = machine_model_peak(model, p.threads);
     plot_axes(&p.plot);
-    put_steps(&p, step, n);               /* names are written where no step is */
+    put_steps(&p, step, n);               /* first, so that the names keep away from the steps */
     put_slopes(&p, peak);
     put_peaks(&p);
     name_slopes(&p, peak);

@@ -12,14 +12,14 @@
  * steps as their numbers, the current one in reverse.  n > 0. */
 void roofline_plot(struct canvas *c, const struct machine_model *model,
                    const struct roof_step *step, int n);
-/* Print a heading, and a row per step: number, FLOP/byte, GFLOP/s, the bound, what sets it, and the
- * share of it. The rest of width is for the step's text. A star marks FLOP/byte that were not
- * simulated. */
+/* Append the heading of the table, and the row of a step: number, FLOP/byte, GFLOP/s, the bound,
+ * what sets the bound, and the share of the bound that the step reaches. The rest of `width` is for
+ * the step's text. A star marks FLOP/byte that were not simulated. */
 void roofline_plot_heading(struct str *out);
 void roofline_plot_row(struct str *out, const struct roof_step *s, int width);
 /* Appends a sentence about what limits the current point. */
 void roofline_plot_remark(struct str *out, const struct roof_step *here);
 extern const char roofline_plot_legend[];
-/* Returns what the star in rows of these steps means; "" without a star. */
+/* Returns what the star in rows of these steps means; "": no row has a star. */
 const char *roofline_plot_star(const struct roof_step *step, int n);
 #endif

@@ -12,10 +12,10 @@
 
 #define SMALLEST_W 30
 #define SMALLEST_H 6
-#define USUAL_COLUMNS 27  /* usual width of the ledger's columns: best, change, misses, ok */
+#define USUAL_COLUMNS 27  /* width of the ledger's usual columns: best, change, misses, ok */
 #define LEAST_PANE 24                    /* least width of a pane beside others */
-#define NETWORK_SIDE_BY_SIDE 130         /* least columns for details at the side; narrower screens
-                                          * have them below */
+#define NETWORK_SIDE_BY_SIDE 130         /* least columns for the details of a kernel beside the
+                                          * list; on a narrower screen they are below it */
 
 /* --- Geometry --------------------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ static int wrapped_rows(const char *text, int w)
     return rows;
 }
 
-/* Returns the rows of the tour's text and of the rule above it. */
+/* Returns the number of rows of the tour's text with the rule above it; 0: there is no tour. */
 static int tour_rows(const struct model *m, int w)
 {
     struct str text = {0};
@@ -44,7 +44,7 @@ static int tour_rows(const struct model *m, int w)
     return rows;
 }
 
-/* Whether the row of the message explains what is wrong with the step under the cursor. */
+/* Whether the message row explains the step under the cursor of the ledger. */
 static bool explains_step(const struct model *m)
 {
     return m->session && m->focus == PANE_LEDGER && m->overlay == OVERLAY_NONE && !m->prompt.open
@@ -62,7 +62,7 @@ static int message_rows(const struct model *m, int w)
         return asked;
     }
     int echo = m->message.kind == MESSAGE_INFO ? text_width(str_text(&m->message.echo)) : 0;
-    echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;  /* a report stands beside its command line */
+    echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;  /* the command is in the same row */
     int rows = wrapped_rows(str_text(&m->message.text), w - 2 - echo);
     if (rows == 0 && m->prompt.open && m->prompt.mark == ':')
         appcmd_hint(str_text(&m->prompt.line), &hint);
@@ -76,7 +76,7 @@ static int message_rows(const struct model *m, int w)
     return rows > 0 ? rows : 1;
 }
 
-/* Places two panes one above the other; shows only one when there is no room for two. */
+/* Places two panes one above the other; if there is no room for two, shows only one. */
 static void stack_panes(const struct model *m, struct frame *f, struct rect body)
 {
     if (!m->session) {
@@ -90,7 +90,7 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
     }
     int n, at;
     history_path(m->session->history, history_branch_index(m->session->history), &n, &at);
-    /* the plot of the tuner needs the rows more than old steps do */
+    /* the plot of the tuner needs the rows more than the list of steps does */
     bool tuning = m->view[m->last_view] == VIEW_TUNE;
     int top = clamp(n + 1 + (n == 1 ? 2 : 0), 3, tuning ? body.h / 4 : body.h * 2 / 5);
     top = clamp(top + m->wider / 4, 3, body.h > 8 ? body.h - 5 : 3);
@@ -143,8 +143,8 @@ static void place_panes(const struct model *m, struct frame *f, struct rect body
     f->pane[PANE_SIDE] = (struct rect){x + half + 1, body.y, rest - half - 1, body.h};
 }
 
-/* Places the overlay. The list of branches and the menu take the rows that they need, for heading,
- * entries and lower edge; the help takes the whole height. */
+/* Places the overlay. The list of branches and the menu of actions take only the rows for their
+ * heading, entries and lower edge; the help takes the whole height. */
 static void place_overlay(const struct model *m, struct frame *f, struct rect body)
 {
     bool small = m->overlay == OVERLAY_BRANCHES || m->help_menu;
@@ -188,7 +188,7 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
     p->height = r.h - 1;
     if (p->stamp != stamp || p->width != r.w || fits) {
         const struct line *l = p->doc.is_list ? doc_at(&p->doc, &p->scroll) : NULL;
-        /* keep the cursor on its object if only the width has changed */
+        /* if only the width has changed, the cursor stays on its object */
         int object = l && p->stamp == stamp ? l->id : -1;
         p->stamp = stamp;
         p->width = r.w;
@@ -212,8 +212,8 @@ static void follow_heat(struct model *m, int height)
     m->to_hot = false;
 }
 
-/* Says why the profile does not list an access. A tile in registers needs no memory; of a tile that
- * spills, says that instead. */
+/* Says that the profile does not list an access, and why if the access is to a local tile: a tile
+ * in registers needs no memory, or what is wrong with the tile. */
 static void say_no_row(struct model *m, const struct doc_item *it)
 {
     const struct state *now = history_current(m->session->history);
@@ -227,8 +227,8 @@ static void say_no_row(struct model *m, const struct doc_item *it)
     str_free(&tile);
 }
 
-/* Scrolls the profile to the access under the cursor of the nest, or else to its tensor, for the
- * command `misses_of`. */
+/* Scrolls the profile to the row of the access under the cursor of the nest; if there is none, to
+ * the row of the access's tensor. For the command `misses_of`. */
 static void follow_misses(struct model *m, int height)
 {
     struct pane_doc *p = &m->pane[VIEW_PROFILE];
@@ -251,8 +251,8 @@ static void follow_misses(struct model *m, int height)
     m->to_misses = false;
 }
 
-/* Scrolls C or machine code to the loop under or around the cursor of the nest, once for each
- * loop. */
+/* Scrolls C or machine code to the loop that the cursor of the nest is on or in; once when the
+ * cursor comes to another loop. */
 static void follow_loop(struct model *m, enum view v, int height)
 {
     struct pane_doc *p = &m->pane[v];
@@ -269,14 +269,15 @@ static void follow_loop(struct model *m, enum view v, int height)
             first = i;
     if (first >= 0 && (first < p->scroll.top || first >= p->scroll.top + height * 2 / 3)) {
         doc_scroll_to(&p->doc, &p->scroll, first, height);
-        p->scroll.top = first > height / 4 ? first - height / 4 : 0;  /* its body is seen, too */
+        p->scroll.top = first > height / 4 ? first - height / 4 : 0;  /* the body is visible, too */
         doc_scroll_fix(&p->doc, &p->scroll, height);
     }
     if (first >= 0)
         strcpy(m->lit, now);
 }
 
-/* Scrolls the accesses to those of the stage under the cursor of the nest, once for each stage. */
+/* Scrolls the view `access` to the stage under the cursor of the nest; once when the cursor comes
+ * to another stage. */
 static void follow_stage(struct model *m, int height)
 {
     struct pane_doc *p = &m->pane[VIEW_ACCESS];
@@ -378,8 +379,8 @@ static void dump(struct model *m)
     str_free(&line);
 }
 
-/* Whether a key with Alt is in truth Esc and a key, typed fast. Only the prompt has keys with Alt.
- * Even there, Alt-: and Alt-/ are Esc and a key that begins another line. */
+/* Whether a key with Alt stands for Esc and this key, typed fast. Only the prompt has keys with
+ * Alt; and even there, Alt-: and Alt-/ stand for Esc and a key that begins another line. */
 static bool is_fast_esc(const struct model *m, int key)
 {
     return key & K_ALT && (!m->prompt.open || key == (K_ALT | ':') || key == (K_ALT | '/'));
@@ -428,7 +429,7 @@ static struct pane_doc *pane_under(struct model *m, int x, int y, struct rect *r
     return NULL;
 }
 
-/* Selects the word of a line that was clicked. */
+/* Selects the word of the cursor's line that is at column `col`, if there is one. */
 static void click_item(struct pane_doc *p, int col)
 {
     const struct line *l = doc_at(&p->doc, &p->scroll);

@@ -6,13 +6,14 @@
 #define TS_APP_SCREEN_H
 #include "app/model/model.h"
 
-/* Events.  Each one refreshes the screen before and after. */
+/* Handle events, and refresh the screen afterwards.  screen_key and screen_mouse also refresh it
+ * before. */
 void screen_key(struct model *m, int key);
 void screen_paste(struct model *m, const char *text);
 void screen_mouse(struct model *m, const struct mouse_event *e);
 
-/* Computes the frame and rebuilds the documents that are out of date. Call it after model_resize,
- * model_done and model_tune_look, and before the model is asked for jobs. */
+/* Computes the frame and rebuilds the documents that are out of date. Call this after model_resize,
+ * model_done and model_tune_look, and before model_desired_job. */
 void screen_refresh(struct model *m);
 /* Draws the state of the last refresh. */
 void screen_draw(struct model *m, struct grid *g);

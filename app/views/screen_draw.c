@@ -8,16 +8,17 @@
 #include "app/views/view.h"
 #include "app/views/view_marks.h"
 
-#define LONG_WORD 24            /* a refused word with this many bytes or more is not repeated */
-#define LEAST_HINT 20           /* a hint needs at least this many columns beside a command */
-#define TITLE_FILE_MIN 8        /* a file name is left out if only fewer columns remain for it */
+#define LONG_WORD 24            /* a refused word of this many bytes or more is not quoted */
+#define LEAST_HINT 20           /* with fewer columns beside a command, the hint is left out */
+#define TITLE_FILE_MIN 8        /* with fewer columns for it, the file name is left out */
 
 static void add_hit(struct model *m, struct rect r, int key)
 {
     vec_push(&m->hits, (struct hit){r, key});
 }
 
-/* Adds what runs in the background: "measuring: timing 40 %". */
+/* Appends what runs in the background: "measuring: timing 40 %"; if nothing runs, "auto off" or
+ * nothing. */
 static void put_status(const struct model *m, struct str *out)
 {
     static const char *const spin[] = {"|", "/", "-", "\\"};
@@ -41,7 +42,7 @@ static void put_status(const struct model *m, struct str *out)
         str_add(out, "auto off");
 }
 
-/* Appends the file's name, and whether the session has changes that the file lacks. */
+/* Appends the name of the session's file, and whether the session has unsaved changes. */
 static void put_file(const struct model *m, const struct session *s, struct str *out)
 {
     const char *name = basename(s->path);
@@ -52,9 +53,10 @@ static void put_file(const struct model *m, const struct session *s, struct str 
         str_add(out, "(not saved)");
 }
 
-/* Draws the program's name, the operator, the file with changed settings, and the status. If room
- * is short, the status comes first, then the file. With changed settings, the file may take all the
- * room of the operator; without, it leaves the operator a third of the row. */
+/* Draws the title row: the program's name, the operator, the file with changed settings, the
+ * status. If room is short, the status has priority, then the file. The file leaves the first third
+ * of the row to name and operator, unless settings are changed: then it may take the operator's
+ * room. */
 static void draw_title(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.title;
@@ -83,9 +85,9 @@ static void draw_title(const struct model *m, struct grid *g)
     str_free(&set);
 }
 
-/* The parts of a pane's heading that fit into it. names: whether all tabs have names, or only the
- * open one. airy: whether the names are whole, with blanks between. at: the position in the text,
- * or "". The tabs have priority over the position. */
+/* What fits into the heading of a pane: the tabs of the views `first` to `last`, and the position
+ * in the text. names: whether all tabs have names, or only the open one. airy: whether the names
+ * are unabridged, with blanks between the tabs. at: the position; "": it is left out. */
 struct tabs { int first, last; bool names, airy; char at[32]; };
 
 static const char *tab_name(const struct tabs *t, int view)
@@ -103,8 +105,8 @@ static int tabs_width(const struct tabs *t, enum view open)
     return w;
 }
 
-/* Adds the visible lines: " 4-35 of 90 ", shorter " 4/90 ", or nothing when all lines are
- * visible. */
+/* Stores which lines are visible: " 4-35 of 90 ", or if `brief` is set " 4/90 "; "" if all lines
+ * are visible. */
 static void put_position(const struct pane_doc *p, bool brief, char *out, size_t size)
 {
     int n = p->doc.lines.len, last = p->scroll.top + p->height;
@@ -146,12 +148,14 @@ static void put_view_key(struct str *out, int view)
 {
     for (int i = 0; i < key_binding_count(); i++) {
         const struct key_binding *b = key_binding_get(i);
-        if (str_starts(b->line, "view ") && streq(b->line + 5, model_view[view].name))
+        if (str_starts(b->line, "view ") && streq(b->line + 5, model_view[view].name)) {
             key_binding_key(out, b);
+            return;
+        }
     }
 }
 
-/* Draws the tabs. With three panes the nest has a heading of its own. */
+/* Draws the tabs of a pane. With three panes, the nest has a pane of its own, and only one tab. */
 static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane pane)
 {
     bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
@@ -212,7 +216,8 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
             grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x252C : 0x2502);
 }
 
-/* Draws a list, and the details of its selected line beside it or under it. */
+/* Draws the list of the start screen or of a network, and the details of the selected line beside
+ * or under the list. */
 static void draw_list(struct model *m, struct grid *g, enum doc_id id)
 {
     struct rect list = m->frame.pane[PANE_LEDGER], detail = m->frame.pane[PANE_MAIN];
@@ -235,8 +240,8 @@ static void draw_list(struct model *m, struct grid *g, enum doc_id id)
         grid_char(g, detail.x - 1, y, STYLE_RULE, y == detail.y ? 0x252C : 0x2502);
 }
 
-/* Draws a text in the rows from y to bottom, with an ellipsis where it does not fit. Returns the
- * row below it. */
+/* Draws a text in the rows from y to bottom - 1; if it does not fit, it ends with an ellipsis.
+ * Returns the row below the text. */
 static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum style s,
                         const char *text)
 {
@@ -256,8 +261,8 @@ static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum st
     return y;
 }
 
-/* Appends one line about the object under the cursor, or about the effect of the line on the
- * prompt. */
+/* Appends one line about the object under the cursor; if the prompt is open, about the command on
+ * it. */
 static void put_hint(const struct model *m, struct str *s)
 {
     static view_hint *const hints[VIEW_COUNT] = {
@@ -279,7 +284,7 @@ static void put_hint(const struct model *m, struct str *s)
         hint(m, s);
 }
 
-/* Returns the sentence about the key Enter at the end of a hint; NULL: there is none. */
+/* Returns the last sentence of a hint if it says what the key Enter does; else NULL. */
 static const char *last_action(const char *hint)
 {
     const char *at = hint, *last = NULL;
@@ -290,7 +295,8 @@ static const char *last_action(const char *hint)
     return last && !strpbrk(last, ");") ? last : NULL;
 }
 
-/* Draws a hint in one row. If it is too long, its middle is cut and what Enter does stays. */
+/* Draws a hint in one row. If the hint is too long, cuts the part before the sentence about
+ * Enter. */
 static void draw_fitted(struct grid *g, int x, int y, int w, const char *hint)
 {
     const char *action = last_action(hint);
@@ -332,8 +338,8 @@ static void draw_tour(const struct model *m, struct grid *g)
     str_free(&text);
 }
 
-/* Draws the command that a key or the prompt has run, then the hint. If the hint has the command,
- * because the cursor is on this step in the list, draws only the hint. */
+/* Draws the command that a key or the prompt has run, then the hint. Draws only the hint if it
+ * contains the command, as it does when the cursor is on the new step in the list. */
 static void draw_echo(const struct model *m, struct grid *g, struct rect r)
 {
     const char *echo = str_text(&m->message.echo);
@@ -346,8 +352,8 @@ static void draw_echo(const struct model *m, struct grid *g, struct rect r)
     str_free(&s);
 }
 
-/* Draws the row of the message: what a key or a line of the prompt did, else what is under the
- * cursor. */
+/* Draws the message row: what a key or a command has done; if there is no such message, a hint
+ * about the object under the cursor. */
 static void draw_message(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.message;
@@ -362,7 +368,7 @@ static void draw_message(const struct model *m, struct grid *g)
         return;
     }
     bool hinted = m->prompt.open || m->overlay == OVERLAY_HELP || m->message.kind != MESSAGE_ECHO
-               || r.h > 1;                /* several rows: the hint explains a step */
+               || r.h > 1;                /* several rows are for a hint that explains a step */
     if (!text[0] && hinted) {
         struct str hint = {0};
         put_hint(m, &hint);
@@ -408,7 +414,8 @@ static int draw_bar_key(struct model *m, struct grid *g, int x, const struct key
     return x + 2;
 }
 
-/* Draws how to stop the search, unless its own view shows it.  Returns the column behind it. */
+/* If a search runs, draws how to stop it, unless the focused view shows that.  Returns the column
+ * behind the text. */
 static int draw_bar_search(struct model *m, struct grid *g, int x)
 {
     bool shown = m->session && m->overlay == OVERLAY_NONE && m->focus != PANE_LEDGER
@@ -422,8 +429,8 @@ static int draw_bar_search(struct model *m, struct grid *g, int x)
     return x + 2;
 }
 
-/* Draws the key bar. The keys of help, the prompt and quitting are always at the right; the keys of
- * the context use the remaining width. */
+/* Draws the key bar. The keys of help, prompt and quitting are always at its right end (on a narrow
+ * screen only help); the keys of the context have the remaining width. */
 static void draw_bar(struct model *m, struct grid *g)
 {
     enum key_context chain[KEYS_COUNT];
@@ -468,8 +475,9 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
     }
 }
 
-/* Draws how to go on, at the right end of the prompt. A refused line stays on the prompt, and the
- * prompt for a file name begins with a name: in both cases the next key is not obvious. */
+/* Draws at the right end of the prompt which key comes next, where that is not obvious: after a
+ * line was refused and stays on the prompt, and in the prompt for a file name, which begins with a
+ * name. */
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
     bool refused = m->message.kind == MESSAGE_ERROR;
@@ -525,7 +533,8 @@ static void draw_bottom(struct model *m, struct grid *g)
     }
 }
 
-/* Clears r and draws its edges; the upper and lower edge are its first and last row. */
+/* Clears r and draws a box: the upper and lower edge are the first and last row of r; the left and
+ * right edge are one column outside of r. */
 static void draw_box(struct grid *g, struct rect r)
 {
     int right = r.x + r.w, bottom = r.y + r.h - 1;

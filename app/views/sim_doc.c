@@ -8,15 +8,17 @@
 #include "app/ui/text.h"
 
 #define INDENT 2
-#define CHANGE_WIDTH 9                    /* of " -100.0 %" */
+#define CHANGE_WIDTH 9                    /* columns of " -100.0 %" */
 #define RATE_WIDTH 10
 #define MOST_BAR 40
 #define MOST_SITES 8
 #define MOST_CELLS 100
-#define CONFLICTS 0.1  /* least share of conflict misses that is reported in a sentence */
-#define EVEN 0.4  /* misses count as even if at least this share of the sets has half of them */
+#define CONFLICTS 0.1  /* a smaller share of conflict misses is not mentioned */
+/* The misses are even over the sets if it takes at least this share of the sets to have half of the
+ * misses. */
+#define EVEN 0.4
 
-/* One result, and the widths of the columns of its tables; 0: not shown. */
+/* A simulated result, and the widths of the columns of its tables; 0: the column is not shown. */
 struct sim_tables {
     struct doc *d;
     const struct sim_result *s;
@@ -126,8 +128,9 @@ static void put_change(const struct sim_tables *t, int64_t now, int64_t then)
 
 /* --- Tensors and levels ----------------------------------------------------------------------- */
 
-/* A row of the tables. a, b: the numbers of the first two columns. of: the accesses that could
- * miss. then: the misses of the earlier state (measurement_before); -1: unknown. */
+/* A row of the tables. a, b: the numbers in the first two columns. of: the number of accesses, of
+ * which `misses` missed. then: the misses of the state with which this one is compared
+ * (measurement_before); -1: unknown. */
 struct sim_row { const char *name; int64_t a, b, misses, of, then; };
 
 static struct line *put_row(const struct sim_tables *t, struct sim_row r, double bar)
@@ -197,16 +200,15 @@ static const struct { const char *glyph; enum style style; const char *name; } c
     { "▒", STYLE_BAD, "conflict" },
 };
 
-/* Returns the width of a stacked bar; 0: none is drawn, because a bar of a few cells is
- * unreadable. */
+/* Returns the width of a stacked bar; 0: there is so little room that no bar is drawn. */
 static int stack_width(const struct sim_tables *t)
 {
     int left = t->k->width - INDENT - t->name - 3 * t->count - 1;
     return left < 8 ? 0 : clamp(left, 0, MOST_BAR);
 }
 
-/* Draws a stacked bar. Rounds the running sums of the parts, so that the cells add up to the whole
- * bar. */
+/* Draws a stacked bar with a part for each cause. Rounds the sums of the parts so far instead of
+ * each part, so that the cells of all parts add up to the right length. */
 static void put_stack(struct doc *d, const int64_t *part, int64_t most, int width)
 {
     int64_t sum = 0;
@@ -215,7 +217,7 @@ static void put_stack(struct doc *d, const int64_t *part, int64_t most, int widt
         sum += part[i];
         int to = (int)lround(share(sum, most) * width);
         if (to == drawn && part[i] > 0 && drawn < width)
-            to++;                         /* a value above 0 has at least one cell */
+            to++;                         /* a part above 0 has at least one cell */
         for (; drawn < to; drawn++)
             doc_put(d, cause[i].style, cause[i].glyph);
     }
@@ -286,11 +288,11 @@ static void put_sites(const struct sim_tables *t)
 
 /* --- Reuse distance --------------------------------------------------------------------------- */
 
-/* Marks bucket b with the levels of cache that end in it. The bucket has the accesses at distances
- * from 2^(b-1) to 2^b - 1, and a cache of n lines holds what is read again at a distance below n.
- * So these are the levels of more than 2^(b-1) and at most 2^b lines; in the last bucket, also the
- * first larger level. Adds " L1: 93.0 %", where `part` is the share of the accesses up to this
- * bucket. */
+/* Adds " L1: 93.0 %" to bucket b for each cache level that ends in it. `part`: the share of the
+ * accesses in the buckets up to b. Bucket b has the accesses at distances from 2^(b-1) to 2^b - 1,
+ * and a cache of n lines holds a line that is touched again at a distance below n. So a level ends
+ * in bucket b if it has more than 2^(b-1) and at most 2^b lines. The last bucket also gets the
+ * first level that is larger. */
 static void put_reach(const struct sim_tables *t, int b, int last, double part)
 {
     int64_t from = b ? (int64_t)1 << (b - 1) : 0, to = (int64_t)1 << b;
@@ -335,8 +337,8 @@ static void put_reuse(const struct sim_tables *t)
 
 /* --- Strips: one row of cells; a cell with more is darker ------------------------------------- */
 
-/* Draws n values, each of them for `each` units, in as many cells as fit behind the text of the
- * line. If there is room, adds the fullest cell: "most 900 in 2 lines". */
+/* Draws n values in as many cells as fit behind the text of the open line. Each value is of `each`
+ * units. If there is room, adds the value of the fullest cell: "most 900 in 2 lines". */
 static void put_strip(const struct sim_tables *t, const int64_t *value, int n, int64_t each,
                       const char *unit)
 {
@@ -351,7 +353,7 @@ static void put_strip(const struct sim_tables *t, const int64_t *value, int n, i
             int64_t sum = 0;
             for (int k = from; k < to; k++)
                 sum += value[k];
-            /* cells may hold one value more or less, so their means are compared */
+            /* some cells have one value more than others, so the means are compared */
             int64_t mean = sum * 1024 / (to - from);
             if (pass == 0 && mean > densest) {
                 densest = mean;
@@ -385,7 +387,7 @@ static void put_heat(const struct sim_tables *t, const char *name, const struct 
     put_strip(t, misses, n, each, unit);
 }
 
-/* Returns the smallest share of the sets that has half of all misses. */
+/* Returns the share of the sets that have half of all misses, if the worst sets are taken first. */
 static double half_of_sets(const struct sim_detail *d)
 {
     int64_t misses[SIM_CELLS], sum = 0, part = 0;
@@ -404,8 +406,8 @@ static double half_of_sets(const struct sim_detail *d)
     return share(used, n);
 }
 
-/* Tells where conflicts are. Misses that are even over the sets do not mean that there are no
- * conflicts. */
+/* Adds which tensor has most conflict misses, and whether few sets or all sets have the misses.
+ * Even misses do not mean that there are no conflicts: each set can overflow in its turn. */
 static void put_conflicts(const struct sim_tables *t)
 {
     const struct sim_detail *d = t->s->detail;
@@ -447,7 +449,7 @@ static void put_places(const struct sim_tables *t)
     put_conflicts(t);
 }
 
-/* Adds for each loop, in program order, its total and a strip that shows the misses over time. */
+/* Adds a row for each outer loop, in program order: its misses, and a strip of them over time. */
 static void put_times(const struct sim_tables *t)
 {
     const struct sim_detail *detail = t->s->detail;

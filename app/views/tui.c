@@ -20,10 +20,10 @@
 
 #define EXIT_ENVIRONMENT 3
 #define TICK_MS 100
-#define PROMPT_FILE_MAX 100000           /* most bytes of the file */
+#define PROMPT_FILE_MAX 100000           /* most bytes of the file with the prompt's history */
 
 static volatile sig_atomic_t told_to_stop;       /* the signal that asked to stop, or 0 */
-static int wake_fd = -1;  /* a signal handler writes to it, because the loop may be about to wait */
+static int wake_fd = -1;  /* on_signal writes to it, which also ends a wait that begins later */
 
 static void on_signal(int sig)
 {
@@ -35,8 +35,9 @@ static void on_signal(int sig)
     errno = before;
 }
 
-/* If work takes longer than LONG_WORK_MS, Ctrl-C raises a signal, because nobody reads keys. The
- * first signal is handled as a key afterwards; the second one ends the program. */
+/* While the loop works, it reads no keys. So if its work takes longer than LONG_WORK_MS, Ctrl-C
+ * raises a signal. After the work the first such signal is handled as a key; a second one ends the
+ * program at once. */
 #define LONG_WORK_MS 300
 static volatile sig_atomic_t long_work, typed_interrupt;
 
@@ -60,13 +61,13 @@ struct tui {
     struct job_queue *jobs;
     struct grid grid;
     struct term_event event;
-    /* for tests (tui.h): descriptors to write to when idle, and after a redraw; -1: unused */
+    /* for tests (tui.h): descriptors that get a byte when idle, and after a redraw; -1: unused */
     int idle_fd, drawn_fd;
-    bool ticked;                         /* whether the last event was a tick of an idle program */
+    bool ticked;                         /* whether the last wait of an idle loop ended by a tick */
     bool answered;                       /* whether input was handled since the last redraw */
     sigset_t waiting;                    /* the signal mask during waits */
-    bool watched;
-    timer_t patience;                    /* fires when work takes long; only used if `watched` */
+    bool watched;                        /* whether `patience` exists */
+    timer_t patience;                    /* fires when work takes longer than LONG_WORK_MS */
 };
 
 /* Starts the jobs that the model desires, and cancels all other jobs. Returns whether a job
@@ -106,7 +107,7 @@ static void begin_work(struct tui *t)
         timer_settime(t->patience, 0, &at, NULL);
 }
 
-/* Ends a piece of work. Returns whether Ctrl-C came meanwhile; it was then handled. */
+/* Ends a piece of work. If Ctrl-C came during it, handles the key and returns true. */
 static bool end_work(struct tui *t)
 {
     struct itimerspec never = {{0}, {0}};
@@ -129,7 +130,7 @@ static void resize(struct tui *t)
     model_resize(t->model, w, h);
 }
 
-/* Appends the path of a file that is kept between sessions. */
+/* Appends the path of a file in the state folder. Returns false if there is no such folder. */
 static bool kept_file(struct str *out, const char *name)
 {
     struct err ignored;
@@ -138,7 +139,7 @@ static bool kept_file(struct str *out, const char *name)
     return ok;
 }
 
-/* Loads the lines that were typed at the prompt in earlier sessions. */
+/* Loads the history of the prompt from earlier runs of the program. */
 static void load_prompt(struct prompt *p)
 {
     struct str path = {0}, text = {0};
@@ -155,8 +156,8 @@ static void load_prompt(struct prompt *p)
     str_free(&text);
 }
 
-/* Appends to a regular file, by one write, so that lines of several programs do not mix. Returns
- * false when the file would become too long. */
+/* Appends lines to the file at path by one write, so that lines of several programs do not mix.
+ * Returns false, without writing, if the file would become too long. */
 static bool append_prompt(const char *path, const struct str *lines)
 {
     struct stat is;
@@ -170,8 +171,8 @@ static bool append_prompt(const char *path, const struct str *lines)
     return fits;
 }
 
-/* Stores the lines that were run since the last call. A file that is too long begins anew with the
- * lines of this program. */
+/* Stores the lines that were typed since the last call. If the file is too long, replaces it by the
+ * history of this program. */
 static void store_prompt(struct prompt *p)
 {
     struct str path = {0}, all = {0};
@@ -222,7 +223,7 @@ static void empty_outbox(struct tui *t)
     }
     if (out->repaint || out->theme_chosen)
         term_repaint(t->term);
-    bool shown = t->model->message.kind == MESSAGE_ERROR;  /* the error message contains the text */
+    bool shown = t->model->message.kind == MESSAGE_ERROR;  /* it then shows the text to copy */
     if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len) && !shown)
         model_say_error(t->model, "this terminal cannot copy text, or the text is too long",
                         "dump FILE and export FILE write files");
@@ -236,7 +237,7 @@ static bool input_waits(void)
     return poll(&p, 1, 0) > 0;
 }
 
-/* Waits for keys, results, or the next tick; false when the terminal is gone. */
+/* Waits for keys, results of jobs, or the next tick. Returns false if the terminal is gone. */
 static bool wait_for_events(struct tui *t, bool busy)
 {
     struct pollfd p[3] = {
@@ -256,7 +257,7 @@ static bool wait_for_events(struct tui *t, bool busy)
     return n <= 0 || !(p[0].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-/* Announces the redraw that shows the last input. */
+/* After a redraw that shows new input, tells a test about it. */
 static void tell_drawn(struct tui *t)
 {
     if (t->answered && t->drawn_fd >= 0 && write(t->drawn_fd, ".", 1) < 0)
@@ -284,7 +285,8 @@ static void loop(struct tui *t)
     end_work(t);
 }
 
-/* Returns the descriptor that a variable names, and keeps it from child processes; -1: none. */
+/* Returns the descriptor whose number is in an environment variable; -1: there is none. Child
+ * processes do not inherit the descriptor. */
 static int told_descriptor(const char *variable)
 {
     const char *text = getenv(variable);
@@ -302,8 +304,8 @@ static void watch_work(struct tui *t)
     t->watched = timer_create(CLOCK_MONOTONIC, &tell, &t->patience) == 0;
 }
 
-/* Catches signals. A resized window is noticed only while the loop waits, because curses is not
- * asked at other times. */
+/* Catches the signals that end the program. Blocks SIGWINCH except while the loop waits, because
+ * curses is not asked for a new size at other times. *waiting: the mask for these waits. */
 static void catch_signals(sigset_t *waiting)
 {
     sigset_t ours;
@@ -315,7 +317,7 @@ static void catch_signals(sigset_t *waiting)
     pthread_sigmask(SIG_BLOCK, &ours, waiting);
 }
 
-/* Loads the widths of panes. */
+/* Loads the widths of the panes from an earlier run. */
 static void load_panes(struct model *m)
 {
     struct str path = {0}, text = {0};

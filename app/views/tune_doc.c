@@ -11,13 +11,15 @@
 #define LABEL 8                          /* columns of the labels */
 #define MOST_PLOT_ROWS 24
 #define TRIALS_IN_SIGHT 3                /* least rows of trials below the plot */
-#define BAR_FROM 60                      /* columns from which a pane has a progress bar */
-#define WORDS_FROM 70                    /* columns from which all numbers have their words */
-#define STAGE_FROM 92  /* columns from which a pane shows how much of the stage is left */
-#define OTHER_TIME 0.1  /* least relative difference of the start's two times that is remarked */
-/* columns of "best    2.46 ms", " in this search)" and ", trial 1000" */
+/* A pane of at least so many columns has a progress bar; has words beside all numbers; shows how
+ * much of the stage is done. */
+#define BAR_FROM 60
+#define WORDS_FROM 70
+#define STAGE_FROM 92
+#define OTHER_TIME 0.1  /* if the start's two times differ by less (relatively), one is shown */
+/* columns of "best    2.46 ms", " in this search)" and ", trial 1000" together */
 #define AROUND_START 44
-#define WRAP_FROM 14                     /* rows of the pane from which a line may take two rows */
+#define WRAP_FROM 14                     /* in a pane of at least so many rows, lines are wrapped */
 
 /* --- State of the search ---------------------------------------------------------------------- */
 
@@ -33,8 +35,8 @@ static void put_text(struct doc *d, enum style s, struct str *text)
     str_free(text);
 }
 
-/* Adds the rest of a labelled line. Wraps it if it is too long and the pane has room for more
- * rows. */
+/* Adds the text behind a label and ends the line. If the text is too long and the pane has at least
+ * WRAP_FROM rows, wraps it. */
 static void put_rest(struct doc *d, enum style s, struct str *text, const struct tune_look *look)
 {
     const char *p = str_text(text);
@@ -93,16 +95,15 @@ static void put_state(struct doc *d, const struct tune_view *v, const struct tun
     put_rest(d, runs ? STYLE_PLAIN : STYLE_NOTE, &left, look);
 }
 
-/* Appends "about 2.12x as fast as the start". */
+/* Appends ", about 2.12x as fast as the start"; in a narrow pane ", about 2.12x the start". */
 static void add_speedup(struct str *s, double speedup, bool about, const struct tune_look *look)
 {
     str_printf(s, ", %s%.2fx%s the start", about ? "about " : "", speedup,
                look->width < WORDS_FROM ? "" : " as fast as");
 }
 
-/* Appends " (5.20 ms in this search; measured before: 2.56 ms)", the time of the start in the
- * search. If that saves a row, leaves out "in this search", which the heading of the trials says as
- * well. */
+/* Appends the time of the start in the search: " (5.20 ms in this search; measured before: 2.56
+ * ms)". Leaves out "in this search" if that saves a row; the heading of the trials says it, too. */
 static void add_start(struct str *s, const struct tune_view *v, const struct tune_look *look)
 {
     double before = look->start_before_ms;
@@ -121,7 +122,7 @@ static void add_start(struct str *s, const struct tune_view *v, const struct tun
     str_add(s, ")");
 }
 
-/* Appends ", the start: ..." with the reason. */
+/* Appends that the start has won, and why. */
 static void add_start_won(struct str *s, const struct tune_view *v, const struct tune_winner *w)
 {
     str_add(s, ", the start: nothing is shown to be faster than this");
@@ -135,9 +136,9 @@ static void add_start_won(struct str *s, const struct tune_view *v, const struct
     str_add(s, ")");
 }
 
-/* Adds the winner with the same time as in its row below. If it was timed in turns, that is the
- * median in turns, to which the ratio belongs. (The list of steps shows its best time, measured by
- * itself.) */
+/* Adds the winner, with the time that its row below has: if it was timed in turns, the median of
+ * that timing, to which the ratio belongs. (The list of steps shows another time: the best one when
+ * the winner was measured by itself.) */
 static void put_winner(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_winner *w = &look->winner;
@@ -164,8 +165,8 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-/* If the best trial of the search has lost the final, says so: its time was on the screen until
- * then. */
+/* If the best trial of the search has lost the final, says so, because the screen has shown the
+ * time of this trial before the final. */
 static void put_lost(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_winner *w = &look->winner;
@@ -234,7 +235,7 @@ static void put_failed(struct doc *d, const struct tune_view *v, const struct tu
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-/* Adds the accuracy of the model. Chance orders half of the pairs correctly. */
+/* Appends the accuracy of the model. A model that guesses orders half of the pairs correctly. */
 static void add_accuracy(struct str *s, const struct tune_accuracy *a)
 {
     if (!a->known)
@@ -270,7 +271,7 @@ static void put_agents(struct doc *d, const struct tune_view *v, const struct tu
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-/* Adds times and accuracy in one line, for panes with room for only one. */
+/* Adds the times and the accuracy in one line, for panes without room for a line each. */
 static void put_brief(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_times *t = &v->times;
@@ -308,7 +309,7 @@ static void put_times(struct doc *d, const struct tune_view *v, const struct tun
 
 /* --- The plot and what its colours mean ------------------------------------------------------- */
 
-/* Adds "a  2.40 ms best of  25 trials  N H W O" for each of the first layouts. */
+/* Adds "a  2.40 ms best of  25 trials  N H W O" for each of the first `rows` families. */
 static void put_legend(struct doc *d, const struct tune_families *f, int rows, int width)
 {
     for (int i = 0; i < f->n && i < rows; i++) {
@@ -339,7 +340,8 @@ static void put_legend(struct doc *d, const struct tune_families *f, int rows, i
     }
 }
 
-/* Divides the room between the legend and the plot; plot 0: there is no room for a plot. */
+/* Divides the rows below the first `used` ones: *legend rows for the legend, *plot rows for the
+ * plot. Both are 0 if there is no room for a plot. */
 static void share_room(const struct tune_look *look, int used, int families, int *legend, int *plot)
 {
     int left = look->height - used - 1 - TRIALS_IN_SIGHT;
@@ -394,7 +396,7 @@ void tune_doc_write(struct doc *d, const struct tune_view *v, const struct tune_
     arena_free(a);
 }
 
-/* Appends "3.12 ms in turns, 2.46 ms in the search" or the only time of a trial. */
+/* Appends both times of a trial, "3.12 ms in turns, 2.46 ms in the search", or its only time. */
 static void add_times(struct str *out, const struct tune_view *v, const struct tune_winner *won,
                       const struct tune_candidate *c)
 {

@@ -7,7 +7,7 @@
 #include "app/ui/plot.h"
 
 #define FEWEST_X 32                       /* least number of trials on the axis */
-#define LINEAR_BELOW 3.0  /* slowest / fastest; below this ratio the axis is linear */
+#define LINEAR_BELOW 3.0  /* the axis is linear if slowest / fastest is below this, else log */
 
 /* --- Families --------------------------------------------------------------------------------- */
 
@@ -78,8 +78,9 @@ struct tune_dots {
     double scale;                         /* converts ms to the unit of the axis */
 };
 
-/* Returns the smallest budget / 2^k that is at least the number of trials so far, so that the scale
- * changes rarely. */
+/* Returns the end of the axis of trials. After the search (`whole`) this is the number of trials.
+ * During it, this is the smallest budget / 2^k with room for the trials so far (and at least
+ * FEWEST_X), so that the scale changes rarely. */
 static double trials_on_axis(const struct tune_view *v, bool whole)
 {
     double n = v->n_trials > 1 ? v->n_trials : 2, end = v->budget > n ? v->budget : n;
@@ -140,7 +141,7 @@ static void put_rules(struct tune_dots *t)
                         STYLE_RULE, 4);
 }
 
-/* Draws the best time so far: level, with a drop wherever a trial is better. */
+/* Draws the best time so far as a level line, with a drop at each trial that is better. */
 static void put_best(struct tune_dots *t)
 {
     const struct tune_view *v = t->v;
@@ -168,7 +169,7 @@ static void put_trial(struct tune_dots *t, const struct tune_candidate *c, int f
         canvas_dot(t->plot.c, (int)lround(x), (int)lround(y), s);
 }
 
-/* Draws the trials, better families last, so that these are on top. */
+/* Draws the trials, those of the best family last, so that they are on top. */
 static void put_trials(struct tune_dots *t)
 {
     for (int turn = FAMILIES_TOLD_APART; turn >= 0; turn--)

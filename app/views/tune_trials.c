@@ -1,5 +1,6 @@
-/* The trials of a search as rows of a document. After the final, those that were timed in turns
- * come first, with these times; all others have the single samples of the search. */
+/* The trials of a search as rows of a document. After the final, the trials that were timed in
+ * turns come first, with the times of the final; all other trials have their single sample of the
+ * search. */
 #include "app/views/tune_trials.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 #define OF_THE_OUTPUT 14                 /* columns of " of the output" */
 #define RATIO 10                         /* columns of the ratio to the start */
 
-/* How the rows are written.  won: the winner; known false during the search. */
+/* How the rows are written.  won: the winner; won->known is false during the search. */
 struct trial_rows {
     const struct tune_view *v;
     const struct tune_families *f;
@@ -33,8 +34,8 @@ static int by_latency(const void *a, const void *b)
     return (x->trial > y->trial) - (x->trial < y->trial);
 }
 
-/* Appends "3.05 ms" and " 1.39x " in their columns.  A sample of the search has "~" and no ratio,
- * since the start's time there is only a sample as well. */
+/* Appends the time "3.05 ms" and the ratio to the start " 1.39x " in their columns. A single sample
+ * of the search gets a "~" and no ratio, because the start's time is only a sample there, too. */
 static void add_time(struct str *row, const struct trial_rows *t, const struct tune_candidate *c)
 {
     const struct tuning_timed *timed = tune_winner_timed(t->won, c->trial);
@@ -57,7 +58,7 @@ static void add_time(struct str *row, const struct trial_rows *t, const struct t
     str_free(&text);
 }
 
-/* Returns the word in the column of the stage. */
+/* Returns the word in the column of the stage: "best", "start", "seed", or the name of a stage. */
 static const char *stage_word(const struct trial_rows *t, const struct tune_candidate *c)
 {
     bool timed = tune_winner_timed(t->won, c->trial) != NULL;
@@ -112,8 +113,8 @@ static void put_trial(struct doc *d, const struct trial_rows *t, const struct tu
     str_free(&what);
 }
 
-/* Ends the heading of the trials, if there is room, with the time of the start, on which the column
- * `x start` is based; or after the final with how the trials were timed. */
+/* Adds to the heading of the trials, if there is room: the time of the start, to which the column
+ * `x start` refers; after the final instead how the trials were timed. */
 static void put_what_start(struct doc *d, const struct trial_rows *t)
 {
     struct str text = {0};

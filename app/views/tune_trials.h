@@ -5,12 +5,13 @@
 #include "app/ui/doc.h"
 #include "app/views/tune_plot.h"
 
-#define TUNE_HEADING_FROM 54  /* columns from which the heading of the trials is complete */
+#define TUNE_HEADING_FROM 54  /* a pane of so many columns has the complete heading of the trials */
 
-/* Whether the rows have two kinds of times: single samples of the search, which are then marked,
- * and times of another measurement. */
+/* Whether there are two kinds of times: single samples of the search, whose rows are then marked,
+ * and times of the final or of another measurement. */
 bool tune_trials_are_samples(const struct tune_view *v, const struct tune_winner *won);
-/* Whether a trial has a lower median in turns than the winner, but too little to be sure. */
+/* Whether a trial has a lower median in turns than the winner, but not so much lower that it is
+ * shown to be faster. */
 bool tune_trials_not_faster(const struct tune_winner *won, int trial);
 /* Adds a heading and a line per trial. */
 void tune_trials_write(struct doc *d, struct arena *a, const struct tune_view *v,

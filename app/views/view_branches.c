@@ -1,4 +1,4 @@
-/* The list of branches: where each stands, with its time and misses. */
+/* The list of branches: at which step each one stands, and the time and misses of that step. */
 #include "app/views/view.h"
 
 #include <stdio.h>
@@ -18,8 +18,8 @@ static const struct measurement *measured_at(const struct history *h, int b)
     return history_state(h, history_branch(h, b)->at)->measured;
 }
 
-/* Returns the branch with which the times of the others are compared: the current one, else the
- * first that was timed. */
+/* Returns the branch with which the times of all branches are compared: the current one if it was
+ * timed, else the first one that was timed. */
 static int reference(const struct history *h)
 {
     int b = history_branch_index(h), of = b;
@@ -28,7 +28,7 @@ static int reference(const struct history *h)
     return of;
 }
 
-/* Whether a branch was timed or simulated with other settings than the reference. */
+/* Whether branch b was timed or simulated with other settings than the branch `reference`. */
 static bool otherwise(const struct history *h, int b)
 {
     const struct measurement *r = measured_at(h, b), *of = measured_at(h, reference(h));
@@ -48,8 +48,9 @@ static void put_settings(const struct measurement *r, struct str *out)
     cache_config_print(out, &r->sim.cache);
 }
 
-/* Appends the time of the state where a branch stands: the measured one; else the simulated one of
- * a GPU, which is a bound; else "-".  other: it was measured with other settings. */
+/* Appends the measured time of a branch, with a star if `other` is set (measured with other
+ * settings). If it was not timed, appends the simulated time on a GPU, which is a lower bound; if
+ * there is none either, "-". */
 static void put_best(struct str *out, const struct measurement *r, bool other)
 {
     if (is_timed(r)) {
@@ -63,9 +64,9 @@ static void put_best(struct str *out, const struct measurement *r, bool other)
     }
 }
 
-/* Branch b keeps an earlier version of branch `name`. Returns the version that followed it: of
- * `name`, `name`~1 ..., the one with the least tip above b's, because newer states have higher ids;
- * -1: there is none. */
+/* Branch b is an earlier version of the branch `name`. Returns the version that followed b: of the
+ * branches `name`, `name`~1 ... the one with the lowest tip above the tip of b, because newer
+ * states have higher ids; -1: there is none. */
 static int became(const struct history *h, const char *name, int b)
 {
     int next = -1;
@@ -80,12 +81,12 @@ static int became(const struct history *h, const char *name, int b)
     return next;
 }
 
-/* If a branch keeps an earlier version of another one, appends where the two differ: "kept from
- * main, step 4: loop unroll C K" or "kept from main, without step 4". */
+/* If branch b is an earlier version of another branch, appends where it differs from the version
+ * that followed: "kept from main, step 4: loop unroll C K" or "kept from main, without step 4". */
 static void put_kept(const struct history *h, int b, struct str *out)
 {
     const char *name = history_branch(h, b)->name, *kept = strrchr(name, '~');
-    char from[64];                        /* names are shorter */
+    char from[64];                        /* names of branches are shorter */
     int n, m, at, i = 1;
     if (!kept)
         return;

@@ -1,15 +1,16 @@
-/* The marked state beside the current one, and what each step of the current one contributes. */
+/* The marked state beside the current one; and the ablation: what each step contributes. */
 #include "app/ui/text.h"
 #include "app/views/ablation_doc.h"
 #include "app/views/compare_doc.h"
 #include "app/views/view.h"
 
-/* If two times of one state differ by this factor, the machine was busier during one of them. */
+/* If two times of one state differ by at least this factor, the machine was busier in one of
+ * them. */
 #define FAR 1.25
 
-/* Adds the names of the texts, and the key for the next one. hint: how to see the texts side by
- * side, "; ..."; or "". The key and the hint get a line of their own if they do not fit behind the
- * names. */
+/* Adds the names of the texts, then the key that shows the next text, with `hint` behind it: how to
+ * see the texts side by side, "; ...", or "". If there is no room, key and hint get a line of their
+ * own. */
 static void put_what(struct doc *d, const struct marking *k, int width, const char *hint)
 {
     static const char *const name[] = { "nest", "C", "assembly", "ablation" };
@@ -58,8 +59,8 @@ static const struct sim_result *sim_of(const struct model *m, int i, int state)
     return r && r->sim.available ? &r->sim : NULL;
 }
 
-/* Adds the result of the last bisection. If it is not of the two states that are compared, names
- * its states. */
+/* Adds the result of the last bisection. If it was made between other states than the two that are
+ * compared, names these states. */
 static void put_found(struct model *m, struct doc *d, int width)
 {
     const struct marking *k = &m->marking;
@@ -80,8 +81,8 @@ static void put_found(struct model *m, struct doc *d, int width)
     str_free(&text);
 }
 
-/* If a state takes a far different time here than in its own measurement, which the list of steps
- * shows, says so. */
+/* If the time `now` of a state is far from the time of its own measurement, which the list of steps
+ * shows, adds a remark. what: the state in this remark. */
 static void put_far(struct model *m, struct doc *d, const char *what, int state,
                     const struct measurement *now, int width)
 {
@@ -146,8 +147,8 @@ static void put_pair(struct model *m, struct doc *d, int width)
     }
 }
 
-/* Adds the table of the ablation. It stays when the schedule changes, and then names the schedule
- * that it is of. */
+/* Adds the table of the last ablation. If the schedule has changed since then, first names the
+ * schedule of which the table is. */
 static void put_ablation(struct model *m, struct doc *d, int width)
 {
     const struct history *h = m->session->history;

@@ -1,5 +1,5 @@
-/* The graph: a row per tensor, on which the cursor stands.  The tensors from which the one under
- * the cursor is computed, and those computed from it, have a bar (model_lit). */
+/* The graph: a row for each tensor. The tensors from which the tensor under the cursor is computed,
+ * and the tensors that are computed from it, have a bar (model_lit). */
 #include "app/views/graph_doc.h"
 #include "app/views/view.h"
 

@@ -1,6 +1,6 @@
-/* The help overlay: the actions of every key where the cursor is, then all other keys, then every
- * step and command. Typing filters; Enter runs the selected row. All its text comes from keys.def,
- * step.def and the command tables. */
+/* The help overlay: the keys that act where the cursor is, then all other keys, then all steps and
+ * commands. Typing filters the rows; Enter runs the selected row. The texts come from keys.def,
+ * step.def, the command tables and the help topics. */
 #include "app/views/view.h"
 
 #include <stdio.h>
@@ -12,10 +12,10 @@
 #include "app/ui/text.h"
 
 #define MENU_KEYS 14
-#define LEAST_IN_TEXTS 3  /* least letters of a filter for searching the texts of topics */
-#define FORECAST_WIDTH 30                 /* "  time +100 %, misses +1000 %" */
+#define LEAST_IN_TEXTS 3  /* a shorter filter is not searched for in the texts of topics */
+#define FORECAST_WIDTH 30                 /* columns of "  time +100 %, misses +1000 %" */
 
-/* Ranges of ids of rows: bindings, steps and commands, topics, signs. */
+/* The first ids of the rows of key bindings, of steps and commands, of topics, and of signs. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000, ID_SIGN = 4000 };
 
 static bool passes(const struct model *m, const char *a, const char *b, const char *c)
@@ -24,7 +24,8 @@ static bool passes(const struct model *m, const char *a, const char *b, const ch
     return strcasestr(a, f) || strcasestr(b, f) || strcasestr(c, f);
 }
 
-/* Returns what the menu knows of a row; nothing in the list of all keys. */
+/* Returns what the menu of actions knows about a row; in the list of all keys, an empty
+ * menu_row. */
 static struct menu_row menu_row(const struct model *m, int id)
 {
     bool known = m->help_menu && id >= 0 && id < m->menu.len;
@@ -74,7 +75,7 @@ static void put_heading(struct doc *d, const char *text, bool *done)
     doc_line(d, STYLE_STRONG, text);
 }
 
-/* Whether a key acts on the program instead of moving around. */
+/* Whether a key runs a command, instead of moving the cursor. */
 static bool is_deed(const struct key_binding *b)
 {
     return b->line[0] != 0;
@@ -119,7 +120,7 @@ void view_help_title(const struct model *m, struct str *out)
                                                 : ", fewest predicted misses first");
 }
 
-/* Sorts the rows of the menu by their predictions; rows without one stay in their order. */
+/* Sorts the rows of the menu by their predictions. Rows without a prediction keep their order. */
 static void rank_rows(const struct model *m, struct doc *d)
 {
     struct line *row = d->lines.data;
@@ -140,7 +141,7 @@ static bool in_chain(const struct model *m, enum key_context c)
     return false;
 }
 
-/* Whether all keys of b mean something else where help was opened. */
+/* Whether all keys of binding b have another binding in the place where help was opened. */
 static bool is_shadowed(const struct model *m, const struct key_binding *b)
 {
     struct arena *a = arena_new();
@@ -199,7 +200,8 @@ static void put_signs(const struct model *m, struct doc *d, int width)
         }
 }
 
-/* Adds the topics of `tilescope help`: their names, or the rows that match the filter. */
+/* Adds the topics of `tilescope help`: without a filter the list of their names, with a filter a
+ * row for each topic that matches. */
 static void put_topics(const struct model *m, struct doc *d, int width)
 {
     struct str names = {0};
@@ -219,8 +221,8 @@ static void put_topics(const struct model *m, struct doc *d, int width)
     str_free(&names);
 }
 
-/* Adds the topics that have the filter only in their text. Filters shorter than LEAST_IN_TEXTS are
- * in nearly all texts. */
+/* Adds the topics that have the filter only in their text. Does nothing for a filter shorter than
+ * LEAST_IN_TEXTS, because nearly all texts contain it. */
 static void put_texts(const struct model *m, struct doc *d, int width)
 {
     bool heading = false;
@@ -237,7 +239,7 @@ static void put_texts(const struct model *m, struct doc *d, int width)
     str_free(&text);
 }
 
-/* Shows a topic at the first place that the filter matches. */
+/* Shows a topic, scrolled to the first match of the filter. */
 static void open_topic(struct model *m, const char *name)
 {
     struct pane_doc *p = &m->pane[DOC_HELP];
@@ -292,8 +294,8 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
         doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
 }
 
-/* Runs a row. A key runs if it has a meaning in the place where help was opened; a command goes to
- * the prompt, to be completed. */
+/* Runs a row. The row of a key is run if the key has this meaning where help was opened. A step or
+ * command is put on the prompt, so that the user can complete it. */
 static void run_row(struct model *m, int id)
 {
     struct str line = {0};
@@ -381,7 +383,8 @@ void view_help_hint(const struct model *m, struct str *out)
     }
 }
 
-/* Handles a key in the menu of actions: it runs at once the row that it belongs to. */
+/* Handles a key in the menu of actions: Tab ranks the rows, and the key of a row runs that row at
+ * once. Returns false for all other keys. */
 static bool menu_key(struct model *m, int key)
 {
     bool fixed = key == K_ENTER || key == K_ESC || key == K_BACKSPACE;
@@ -398,7 +401,7 @@ static bool menu_key(struct model *m, int key)
     return true;
 }
 
-/* Scrolls as the key does in a view. Returns false for keys that do not move up or down. */
+/* Scrolls like the same key in a view. Returns false for keys that do not move up or down. */
 static bool moves(struct pane_doc *p, int key)
 {
     static const enum key_context chain[] = { KEYS_MOVE };
@@ -412,7 +415,7 @@ static bool moves(struct pane_doc *p, int key)
     return lines != 0 || top || bottom;
 }
 
-/* Searches as the key does in a view. Returns false for keys that do not search. */
+/* Searches like the same key in a view. Returns false for keys that do not search. */
 static bool searches(struct model *m, int key)
 {
     static const enum key_context chain[] = { KEYS_VIEW };
@@ -424,7 +427,7 @@ static bool searches(struct model *m, int key)
     return is;
 }
 
-/* Handles a key while a topic is shown. Returns false for keys that a topic shares with the
+/* Handles a key while a topic is shown. Returns false for keys that do the same here as in the
  * list. */
 static bool topic_key(struct model *m, int key)
 {
@@ -451,7 +454,7 @@ void view_help_key(struct model *m, int key)
     if (topic_key(m, key) || menu_key(m, key))
         return;
     struct pane_doc *p = &m->pane[DOC_HELP];
-    bool types = key >= ' ' && key < K_UP;               /* into the filter */
+    bool types = key >= ' ' && key < K_UP;               /* whether the key goes into the filter */
     bool clears = key == K_CTRL('u') && m->filter.len > 0;
     const struct line *l = doc_at(&p->doc, &p->scroll);
     bool leave = key == K_ESC || key == K_CTRL('c') || key == K_F1

@@ -1,13 +1,12 @@
-/* The layouts: how each tensor lies in memory.  The keys of this view act on the tensor under the
- * cursor. */
+/* The view `layout`: how each tensor lies in memory.  Keys act on the tensor under the cursor. */
 #include "app/views/view.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define PICTURE_LINES 16                 /* lines of memory per tensor: 1 KiB shows the pattern */
+#define PICTURE_LINES 16                 /* cache lines drawn per tensor: 1 KiB shows the pattern */
 
-/* The tensor of the cursor, and how far the cursor is below the tensor's heading. */
+/* The tensor under the cursor, and how many lines the cursor is below the tensor's heading. */
 struct tensor_place { char tensor[64]; int below; };
 
 static struct tensor_place place_of(const struct pane_doc *p)

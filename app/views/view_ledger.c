@@ -1,4 +1,4 @@
-/* The ledger: one row per step, with its gain. */
+/* The ledger: a row for each step, with its time and its gain. */
 #include "app/views/view.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #define NUMBER_W 4                       /* columns of the number of a step */
 #define LEAST_STEP 12                    /* least columns for the step beside chosen columns */
 
-/* Returns the number of threads with which row r was timed; 0: it was not timed. */
+/* Returns the number of threads with which the state of row r was timed; 0: it was not timed. */
 static int threads_of(const struct ledger_row *r)
 {
     if (!r->m || r->m->latency.runs == 0)
@@ -23,7 +23,8 @@ static int threads_of(const struct ledger_row *r)
     return r->m->threads > 1 ? r->m->threads : 1;
 }
 
-/* Returns oneDNN's measurement if there is one, else any other baseline's; NULL: none. */
+/* Returns the first baseline that was measured, which is oneDNN's if there is one; NULL: none
+ * was. */
 static const struct baseline *best_baseline(const struct ledger_row *r)
 {
     for (int i = 0; r->m && i < VENDOR_COUNT; i++)
@@ -32,9 +33,9 @@ static const struct baseline *best_baseline(const struct ledger_row *r)
     return NULL;
 }
 
-/* Returns the measurement with which others are compared: the current state's, else the last one.
- * Measurements for the target that a state's code has by default (this CPU, or a GPU) have
- * priority. */
+/* Returns the measurement with whose settings the others are compared: that of the current state,
+ * else the last one. But measurements for the default target of their program (this CPU, or a GPU)
+ * come before all others. */
 static const struct measurement *reference_of(const struct model *m,
                                               const struct ledger_row *rows, int n)
 {
@@ -54,7 +55,7 @@ static const struct measurement *reference_of(const struct model *m,
 }
 
 /* The settings with which a state would be measured now: those chosen on the screen, else those of
- * the reference. NULL: unknown. */
+ * the measurement `reference_of`. A NULL member is unknown. */
 struct made_with { const char *isa, *compiler, *code; const struct cache_config *cache; };
 
 static struct made_with wanted_for(const struct model *m, const struct ledger_row *r,
@@ -85,7 +86,7 @@ static bool other_version(const struct measurement *a, const struct made_with *w
     return w->code && !streq(a->code, w->code);
 }
 
-/* Whether the time is of different code: another instruction set, compiler or version. */
+/* Whether a time was measured with another instruction set, compiler or code version than w. */
 static bool other_code(const struct measurement *a, const struct made_with *w)
 {
     return a->latency.runs > 0 && w->isa
@@ -100,8 +101,8 @@ static int columns_width(const struct columns *c)
     return sum;
 }
 
-/* Returns the columns of a pane of this width when none were chosen: those that have numbers and
- * room. */
+/* Returns the columns for a pane of this width if the user has chosen none: those that have numbers
+ * and for which there is room. */
 static struct columns usual_columns(const struct ledger_row *rows, int n, int width)
 {
     struct columns c = {0};
@@ -121,8 +122,8 @@ static struct columns usual_columns(const struct ledger_row *rows, int n, int wi
     return c;
 }
 
-/* Returns the columns of a pane of this width. If chosen columns do not fit, the last ones are left
- * out. */
+/* Returns the columns for a pane of this width. If the chosen columns do not fit, leaves out the
+ * last ones. */
 static struct columns columns_for(const struct model *m, const struct ledger_row *rows, int n,
                                   int width)
 {
@@ -133,7 +134,7 @@ static struct columns columns_for(const struct model *m, const struct ledger_row
     return c;
 }
 
-/* Returns at most 8 letters, the width of the time column. */
+/* Returns a word of at most 8 letters, because the column of the time is as narrow. */
 static const char *short_outcome(enum outcome o)
 {
     switch ((int)o) {
@@ -153,7 +154,8 @@ struct ledger_cell {
     struct made_with wanted;
 };
 
-/* Puts the time. A star marks a measurement with other settings. */
+/* Appends the time; a star marks one that was measured with other settings. Like the functions
+ * below, returns the style of the cell. */
 static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
@@ -208,7 +210,7 @@ static enum style put_change(struct str *s, const struct ledger_cell *c)
         return STYLE_DIM;
     text_change(s, r->change);
     str_add(s, r->other_contract >= 0 ? "*" : "");
-    /* A text as wide as the column, such as "-99.4 %*", loses its blank. */
+    /* from a text as wide as the column, such as "-99.4 %*", the blank is removed */
     if (text_width(str_text(s)) >= column_info[COLUMN_CHANGE].width) {
         char *blank = strchr(s->data, ' ');
         memmove(blank, blank + 1, strlen(blank));
@@ -217,7 +219,7 @@ static enum style put_change(struct str *s, const struct ledger_cell *c)
     return r->change <= -NOISE ? STYLE_GOOD : r->change >= NOISE ? STYLE_BAD : STYLE_DIM;
 }
 
-/* Puts the library's time divided by the kernel's. */
+/* Appends the time of a vendor library divided by the time of the kernel. */
 static enum style put_vendor(struct str *s, const struct ledger_cell *c)
 {
     const struct baseline *b = best_baseline(c->r);
@@ -257,8 +259,8 @@ static void put_columns(struct doc *d, const struct ledger_cell *cell, const str
         struct str s = {0};
         enum style style = STYLE_PLAIN;
         bool judges = c->at[i] == COLUMN_BEST || c->at[i] == COLUMN_OK;
-        /* Only these two columns are about a held step itself. Its other numbers are those of the
-         * steps before it. */
+        /* Of a held step, only these two columns are shown: its state has no effect of its own, so
+         * the other numbers are those of the steps before it. */
         if (judges || !cell->r->held)
             style = put[c->at[i]](&s, cell);
         bool bad = style == STYLE_BAD && judges;
@@ -273,7 +275,7 @@ static void put_row(const struct ledger_cell *cell, struct doc *d, int i, int st
     enum style style = r->held ? STYLE_BAD : r->ahead ? STYLE_DIM
                      : r->here ? STYLE_STRONG : STYLE_PLAIN;
     const char *text = i == 0 ? "as given" : r->step;
-    int room = step_width > 2 ? step_width - 1 : 1;      /* a blank is before the first column */
+    int room = step_width > 2 ? step_width - 1 : 1;      /* without the blank behind the step */
     if (text_width(text) > room && str_starts(text, "loop "))
         text += strlen("loop ");
     bool marked = r->state == cell->m->marking.state;
@@ -286,8 +288,8 @@ static void put_row(const struct ledger_cell *cell, struct doc *d, int i, int st
     doc_end(d)->id = i;
 }
 
-/* Adds what an empty ledger is for. The useful sentence comes first, because there may be no room
- * for more. */
+/* Adds to a ledger without steps how to apply a step, then what the ledger shows. There may be room
+ * only for the first sentence. */
 static void put_advice(struct doc *d, bool expert, int width)
 {
     doc_line(d, STYLE_PLAIN, "");
@@ -342,8 +344,8 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     free(rows);
 }
 
-/* Appends " (76 % of the FMA ceiling, best of 11 runs, median 6.00 ms, spread 3 %)"; noise comes
- * first. */
+/* Appends " (76 % of the FMA ceiling, best of 11 runs, median 6.00 ms, spread 3 %)". If the time is
+ * noisy, this comes first. */
 static void describe_time(const struct ledger_row *r, struct str *out)
 {
     const struct latency *l = &r->m->latency;
@@ -387,7 +389,7 @@ static void describe_simulated(const struct measurement *m, struct str *out)
                m->device.reason[0] ? ": " : "", m->device.reason);
 }
 
-/* Names the settings that a star stands for. */
+/* Appends the settings that differ from wanted_for, each after `star`. */
 static void describe_settings(const struct model *m, const struct ledger_row *r,
                               const struct measurement *of, const char *star, struct str *out)
 {
@@ -415,8 +417,8 @@ void view_ledger_settings(const struct model *m, struct str *out)
     free(rows);
 }
 
-/* Describes a held step. It has no effect, so the time of its state is that of the steps before
- * it. */
+/* Describes a held step. The step has no effect, so the time of its state is the time of the steps
+ * before it. */
 static void describe_held(const struct ledger_row *r, struct str *out)
 {
     str_printf(out, ": ! kept for repair, without effect: %s; e edits it, d drops it", r->held);
@@ -427,7 +429,7 @@ static void describe_held(const struct ledger_row *r, struct str *out)
     }
 }
 
-/* Whether the pane is too narrow for the column of the misses. */
+/* Whether the pane is too narrow for the usual column of the misses. */
 static bool lacks_misses(const struct model *m, const struct ledger_row *rows, int n)
 {
     struct columns c = columns_for(m, rows, n, m->pane[DOC_LEDGER].width);
@@ -437,8 +439,8 @@ static bool lacks_misses(const struct model *m, const struct ledger_row *rows, i
     return !shown;
 }
 
-/* Appends a text about row i; misses: also its misses.  Returns whether it says what is wrong with
- * the row or what its star means, so that it must be read whole. */
+/* Appends a text about row i. misses: whether to add its misses. Returns whether the text says what
+ * is wrong with the row or what a star means: the whole text must then be shown. */
 static bool describe_row(const struct model *m, const struct ledger_row *r, int i,
                          const struct measurement *of, bool misses, struct str *out)
 {
@@ -494,7 +496,7 @@ static bool describe_row(const struct model *m, const struct ledger_row *r, int 
     return r->held || refused || noted || (r->m && measurement_noisy(r->m));
 }
 
-/* Returns the row under the cursor, of n rows; -1: none. */
+/* Returns the index of the row under the cursor; -1: the cursor is on none of the n rows. */
 static int row_here(const struct model *m, int n)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);

@@ -5,8 +5,8 @@
 #define FEWEST_ROWS 8
 #define MOST_ROWS 24
 
-/* Returns the L1 misses in the measurement of the current state, if that simulated a whole run with
- * the caches of the lens; else -1. */
+/* Returns the L1 misses in the measurement of the current state, if the measurement has simulated
+ * the whole run with the L1 of the lens; else -1. */
 static int64_t counted(const struct model *m)
 {
     const struct measurement *r = history_current(m->session->history)->measured;
@@ -15,8 +15,8 @@ static int64_t counted(const struct model *m)
     return same ? r->sim.l1_misses : -1;
 }
 
-/* After a key that plays, scrolls to the playback, unless that is already in the upper part of the
- * pane. */
+/* After a key of the playback, scrolls to the playback, unless it is in the upper part of the pane
+ * already. */
 static void follow_playback(struct model *m, struct pane_doc *p)
 {
     int at = doc_find_id(&p->doc, LENS_PLAYBACK), last = p->doc.lines.len - p->height;

@@ -10,7 +10,8 @@ static bool is_lit(const void *marks, int i)
     return model_lit(x->m, x->v, i);
 }
 
-/* Whether line i of machine code comes from a line of C that names the tensor or its pointer. */
+/* Whether line i of machine code was made from a line of C that names the marked tensor or its
+ * pointer. */
 static bool is_of_tensor(const void *marks, int i)
 {
     const struct view_marks *x = marks;
@@ -36,7 +37,8 @@ static void mark_name(struct view_marks *own, const char *name)
         *p = *p == '.' ? '_' : *p;
 }
 
-/* Names the pointer to a tensor in the C, unless a loop has that name. */
+/* Stores in own->local the name of the pointer to the tensor in the C; "" if a loop has that
+ * name. */
 static void mark_local(struct view_marks *own)
 {
     for (int i = 0; own->word[i]; i++)

@@ -3,16 +3,16 @@
 #define TS_APP_VIEW_MARKS_H
 #include "app/model/model.h"
 
-/* Owns what a doc_look of a view points to. */
+/* The marks of a view. Owns the names to which its doc_look points. */
 struct view_marks {
     const struct model *m;
     enum view v;
     char word[64], local[64];
 };
 
-/* Sets what is marked in a view. For a loop under the cursor of the nest: its variable wherever it
- * occurs, and the lines of code that belong to the loop. For an access or a tensor: the tensor's
- * name wherever it occurs; in the C also its pointer and what is loaded of it (Ker, ker, ker0); in
- * machine code the instructions of those lines. */
+/* Sets in *look what is marked in view v. If the cursor is on a loop: the variable of the loop, and
+ * the lines of code that belong to the loop. If it is on an access or a tensor: the name of the
+ * tensor; in the C also its pointer and what is loaded through it (Ker, ker, ker0); in machine code
+ * the instructions that come from such lines of C. *look points into *own. */
 void view_marks(const struct model *m, enum view v, struct view_marks *own, struct doc_look *look);
 #endif

@@ -1,11 +1,12 @@
-/* The loop nest: every loop is a word on which the cursor can stand. */
+/* The view `nest`: the loop nest, in which the cursor can be on each loop and each access. */
 #include "app/views/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of the cursor, by names, which stay the same after a step. */
+/* The place of the cursor, as names, because names stay the same after a step. axis: the loop, or
+ * the tensor of the access. line: the line, for the case that the names are gone. */
 struct loop_place { char stage[64], axis[64], access[256]; int line; };
 
 static struct loop_place place_of(const struct pane_doc *p)
@@ -22,8 +23,8 @@ static struct loop_place place_of(const struct pane_doc *p)
     return at;
 }
 
-/* Returns how well axis a continues the loop that was called `old`. 3: it is this loop; 2: a part
- * of it; 1: the loop of which it was a part; 0: another loop. */
+/* Returns how close axis a is to the loop that was called `old`. 3: the same loop; 2: a part of the
+ * old loop; 1: the loop of which the old one was a part; 0: another loop. */
 static int kinship(const char *a, const char *old)
 {
     size_t n = strlen(old), k = strlen(a);
@@ -34,9 +35,9 @@ static int kinship(const char *a, const char *old)
     return strncasecmp(a, old, k) == 0 && (old[k] == '.' || old[k] == '_') ? 1 : 0;
 }
 
-/* Returns how well a selectable word continues the one on which the cursor was.  An access
- * continues an access of the same tensor, preferably one that begins with the same text: the
- * simulator cuts long ones. */
+/* Returns how close a selectable word is to the word on which the cursor was; 0: it is another one.
+ * 3: an access that begins with the text of the old access (the simulator shortens long texts); 2:
+ * an access to the same tensor. For loops see kinship. */
 static int likeness(const struct doc_item *it, const struct loop_place *at)
 {
     if (!it->access != !at->access[0])
@@ -46,8 +47,9 @@ static int likeness(const struct doc_item *it, const struct loop_place *at)
     return kinship(it->name, at->axis);
 }
 
-/* Puts the cursor on the same loop if it still exists, else on its nearest relative, else on the
- * same line.  Of several places (a reduction has its loops twice) it takes the nearest one. */
+/* Puts the cursor on the same loop or access; if there is none, on the closest one (likeness); if
+ * there is none either, on the same line. Of several equal places (a reduction has its loops
+ * twice), takes the nearest one. */
 static void restore_place(struct pane_doc *p, const struct loop_place *at)
 {
     int best = 0;
@@ -73,8 +75,8 @@ static bool is_worth_a_look(const struct program *prog, const char *stage, const
     return a >= 0 && prog->stage[s]->axis[a].extent > 1;
 }
 
-/* Puts the cursor on the first loop of a stage, preferably one with several iterations, and scrolls
- * its line to the top of the pane. */
+/* Puts the cursor on the first line with loops of a stage, on the first loop with several
+ * iterations if there is one. Scrolls this line to the top of the pane. */
 static void first_place(struct pane_doc *p, const struct program *prog, const char *stage)
 {
     for (int i = 0; i < p->doc.lines.len; i++) {
@@ -89,8 +91,8 @@ static void first_place(struct pane_doc *p, const struct program *prog, const ch
     }
 }
 
-/* Returns the axis that a printed variable stands for: an axis of its own stage, or of the stage in
- * which it is computed. */
+/* Returns the axis whose variable is printed as `var` in a line of a node: an axis of the node's
+ * stage or of another stage, inside of which the node may be computed. NULL: there is none. */
 static const char *axis_name(const struct program *prog, int node, const char *var)
 {
     int axis = stage_axis(prog->stage[node], var);
@@ -104,8 +106,8 @@ static const char *axis_name(const struct program *prog, int node, const char *v
     return NULL;
 }
 
-/* Finds the loop variables in a printed row, as words to select.  *in_names: whether the list of
- * names continues in the next row. */
+/* Makes the loop variables in a printed row selectable. *in_names: whether the row begins inside of
+ * the list of variables of a `for`; set for the next row. */
 static void find_items(struct doc *d, struct line *l, const struct program *prog, int node,
                        bool *in_names)
 {
@@ -130,9 +132,10 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
     vec_free(&items);
 }
 
-/* Finds the accesses that begin in a row of a printed statement, as words to select. *row: where
- * the row begins in the unbroken statement `whole`; it is set to where the next row begins. The
- * search starts at the statement's beginning, since a row can begin inside a name. */
+/* Makes the accesses that begin in a row of a printed statement selectable. *row: where the row
+ * begins in `whole`, the statement before it was broken into rows; set to where the next row
+ * begins. The search begins at the beginning of the statement, because a row can begin inside of a
+ * name. */
 static void find_accesses(struct doc *d, struct line *l, const char *whole, const char **row)
 {
     VEC(struct doc_item) items = {0};
@@ -152,8 +155,8 @@ static void find_accesses(struct doc *d, struct line *l, const char *whole, cons
     vec_free(&items);
 }
 
-/* If `text` is the line of `tile` (NULL: there is none), adds under it what is wrong with this
- * tile. */
+/* If `text` is the line that declares `tile`, adds `says` below it: what is wrong with this tile.
+ * tile NULL: no tile is wrong. */
 static void note_tile(struct doc *d, const char *tile, const struct str *says, const char *text)
 {
     const char *at = text + strspn(text, " ");
@@ -184,8 +187,8 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     }
 }
 
-/* Moves the cursor after a step was typed for another stage: to that stage, and to the loop that
- * the step names, if any. */
+/* Moves the cursor to the loop or access of m->step_stage, step_axis and step_access, to which a
+ * command or a typed step has sent it; if there is none, to the first loop of that stage. */
 static void go_to_step(const struct model *m, struct pane_doc *p)
 {
     struct loop_place at = {.line = p->scroll.cursor};
@@ -198,15 +201,15 @@ static void go_to_step(const struct model *m, struct pane_doc *p)
         first_place(p, model_program(m), at.stage);
 }
 
-/* Scrolls to where most of the nest under the cursor is seen, if its end is below the pane: a step
- * changes this nest, not the padding before it. */
+/* If the nest under the cursor ends below the pane, scrolls so that as much of it as possible is
+ * visible, because a step changes this nest and not the padding before it. */
 static void show_nest(struct pane_doc *p, int height)
 {
     const struct line *l = p->doc.lines.data;
     int n = p->doc.lines.len, first = p->scroll.cursor, end;
     if (n == 0 || height <= 0)
         return;
-    first = first < 0 ? 0 : first < n ? first : n - 1;   /* the nest may be shorter than before */
+    first = first < 0 ? 0 : first < n ? first : n - 1;   /* there may be fewer lines than before */
     end = first + 1;
     while (first > 0 && l[first].text[0] == ' ')
         first--;
@@ -235,7 +238,7 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
         note_tile(&p->doc, tile, &says, lines.text[i]);
     }
     str_free(&says);
-    if (first) {                         /* the operator itself, not its padding */
+    if (first) {                         /* the cursor goes to the operator, not to its padding */
         const struct program *prog = model_program(m);
         first_place(p, prog, prog->stage[prog->graph->main_node]->name);
     } else if (m->step_access[0]) {
@@ -250,8 +253,8 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     m->to_loop = false;
 }
 
-/* Returns how many iterations of the loop under the cursor run in the nest under the cursor: 21 of
- * 22 if the last one is in a nest of its own.  0: the text of the row does not show it. */
+/* Returns how many iterations of the loop under the cursor run in this nest; for example 21 of 22,
+ * if the last one has a nest of its own. 0: the text of the row does not show the number. */
 static int64_t iterations_here(const struct model *m)
 {
     const struct pane_doc *p = &m->pane[VIEW_NEST];
@@ -262,7 +265,7 @@ static int64_t iterations_here(const struct model *m)
     at = at ? strchr(at, '(') : NULL;
     for (; at && n < COUNT_OF(number); at = strchr(at + 1, ','))
         number[n++] = strtoll(at + 1, NULL, 10);
-    if (n == 2 && l->n_items == 1)        /* the range from the first number up to the second */
+    if (n == 2 && l->n_items == 1)        /* range(a, b): from a up to b */
         return number[1] - number[0];
     return n > 0 && n == l->n_items && p->scroll.item < n ? number[p->scroll.item] : 0;
 }

@@ -18,8 +18,8 @@ static struct network_look look_of(const struct app_network *n, int width)
     return look;
 }
 
-/* Returns the milliseconds that a kernel with the steps of task t took as a session of its own;
- * -1: it was not measured. */
+/* Returns the time in milliseconds of task t, as measured in a session of the kernel with the same
+ * steps; -1: there is no such measurement. */
 static double alone_ms(const struct app_network *n, const struct network_task *t)
 {
     for (int i = 0; i < n->kernels.len; i++) {
@@ -40,10 +40,10 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     const struct app_network *n = m->network;
     const struct line *l = doc_at(&p->doc, &p->scroll);
     int id = l ? l->id : -1;
-    /* When a list gets its first times it is sorted anew. If nobody moved the cursor, it goes to
-     * the slowest kernel. */
+    /* When the list gets its first times, it is sorted again. If the user has not moved the cursor
+     * yet, the cursor then goes to the slowest kernel. */
     bool first = l && p->scroll.cursor <= p->doc.head && m->network->timed && !m->network->sorted
-              && n->kernels.len == 0;     /* opening a kernel is a move, too */
+              && n->kernels.len == 0;     /* no kernel was opened, which counts as a move, too */
     m->network->sorted = m->network->timed != NULL;
     doc_clear(&p->doc);
     if (!n->made) {

@@ -1,5 +1,5 @@
-/* The loop nest that the step on the prompt would make, shown in the place of the nest.  Lines that
- * the step changes are bright. */
+/* The loop nest as the step on the prompt would make it, shown in the place of a view. Lines that
+ * the step changes are in a strong style. */
 #include "app/views/view.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ void view_preview_build(struct model *m, struct pane_doc *p, int width)
     str_free(&misses);
     if (m->preview.note.len > 0)
         doc_wrap(d, STYLE_BAD, str_text(&m->preview.note), width - 2, 2);
-    d->head = d->lines.len;               /* the prediction stays in sight */
+    d->head = d->lines.len;               /* the prediction stays at the top */
     struct tree_lines old = func_lines(d->arena, now), new = func_lines(d->arena, then);
     for (int i = 0; i < new.n; i++) {
         int state = 0, row = doc_code(d, new.text[i], view_colour_nest, &state, width - 1);
@@ -58,6 +58,6 @@ void view_preview_build(struct model *m, struct pane_doc *p, int width)
         }
     }
     int head = d->head + 2 <= p->height ? d->head : 0, room = p->height - head;
-    int above = head + (room / 2 < 3 ? room / 2 : 3);    /* unchanged lines above the first one */
+    int above = head + (room / 2 < 3 ? room / 2 : 3);  /* rows above the first changed line */
     p->scroll.top = first > above ? first - above : 0;
 }

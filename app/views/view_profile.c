@@ -1,5 +1,5 @@
-/* The cost of the current state: time, share of the machine's ceiling, cache misses of each tensor,
- * counters. */
+/* The view `profile`: what the current state costs. Its time, its share of the machine's ceiling,
+ * the cache misses of each tensor, and counters. */
 #include "app/views/measurement_doc.h"
 #include "app/views/view.h"
 
@@ -20,7 +20,7 @@ static void empty(struct model *m, struct doc *d, int width)
              "cache misses. Press A to do so after every step.", width - 2, 0);
 }
 
-/* The subject of a row: a tensor, or one access (site) of it; both "": neither. */
+/* What a row is about: `site` "": a tensor, else one access site of it. Both "": something else. */
 struct profile_row { char tensor[64], site[256]; };
 
 static struct profile_row row_of(const struct pane_doc *p)
@@ -32,7 +32,8 @@ static struct profile_row row_of(const struct pane_doc *p)
     return row;
 }
 
-/* Puts the cursor on the row with this subject, wherever new numbers have moved it. */
+/* Puts the cursor back on the row about the same tensor or site, which new numbers may have
+ * moved. */
 static void restore_row(struct pane_doc *p, const struct profile_row *row)
 {
     for (int i = 0; row->tensor[0] && i < p->doc.lines.len; i++) {
@@ -45,7 +46,7 @@ static void restore_row(struct pane_doc *p, const struct profile_row *row)
     }
 }
 
-/* If the numbers were measured with other settings than those of now, says so. */
+/* If the numbers were measured with other settings than the present ones, adds a remark. */
 static void put_settings(const struct model *m, struct doc *d, int width)
 {
     struct str with = {0}, text = {0};

@@ -41,8 +41,8 @@ static void put_table(struct doc *d, const struct roof_step *step, int n, int wi
     str_free(&row);
 }
 
-/* Adds the plot, the table and the legend. The plot takes all rows below the remark, or leaves room
- * for the table and the legend if ENOUGH_ROWS remain for it. */
+/* Adds the plot, the table and the legend. If the plot still has ENOUGH_ROWS, it leaves room for
+ * table and legend; else it takes all rows of the pane, and table and legend are below the pane. */
 static void put_plot(const struct model *m, struct pane_doc *p, const struct roof_step *step, int n,
                      int width)
 {
@@ -82,7 +82,7 @@ void view_roofline_build(struct model *m, struct pane_doc *p, int width)
     const struct history *h = m->session->history;
     doc_clear(&p->doc);
     model_find_roofs(m);
-    m->roofs.wanted = true;               /* stays set when another view is shown */
+    m->roofs.wanted = true;  /* it stays set, so that the roofs are measured to the end */
     int n = roofline_steps(h, m->roofs.model, NULL, 0);
     struct roof_step *step = xcalloc((size_t)n + 1, sizeof *step);
     roofline_steps(h, m->roofs.model, step, n);

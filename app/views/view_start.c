@@ -1,4 +1,4 @@
-/* The start screen: one list of what can be opened, and the details of the selected line. */
+/* The start screen: a list of what can be opened, and the details of the selected line. */
 #include "app/views/view.h"
 
 #include <stdio.h>
@@ -63,8 +63,8 @@ void view_start_build(struct model *m, struct pane_doc *p, int width)
     }
 }
 
-/* Shows the text of a session file, which is meant to be read, without its measurements. For an
- * autosave, also leaves out the comments that name its owner. */
+/* Shows the text of a session file without its measurements and without the comments at its
+ * beginning. (The comments of an autosave name its owner.) */
 static void describe_text(struct doc *d, char *text, int width)
 {
     char *numbers = strstr(text, "\nmeasured:");

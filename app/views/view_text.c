@@ -9,7 +9,7 @@
 
 /* --- Colours ---------------------------------------------------------------------------------- */
 
-/* list: words, with a blank before and behind each */
+/* Words that get a style. list: the words, with a blank before and after each of them. */
 struct style_words { enum style style; const char *list; };
 
 static bool is_word_char(char c)
@@ -25,7 +25,8 @@ static bool in_list(const char *list, const char *word, size_t n)
     return false;
 }
 
-/* Styles the words of text that are in one of the lists (ended by NULL). */
+/* Gives the words of text that are in one of the lists the style of that list. The last list is
+ * NULL. */
 static void colour_words(const char *text, unsigned char *style, const struct style_words *w)
 {
     for (size_t i = 0; text[i];) {
@@ -55,8 +56,8 @@ void view_colour_nest(const char *text, unsigned char *style, int *state)
     colour_words(text, style, words);
 }
 
-/* Returns the end of a comment that begins at text[i]; if it does not end on this line, the end of
- * the line, with *state set. */
+/* Returns where a comment ends that begins at text[i], or on an earlier line if *state is set. If
+ * it does not end on this line, returns the end of the line and sets *state. */
 static size_t comment_end(const char *text, size_t i, int *state)
 {
     const char *close = strstr(text + i + (*state ? 0 : 2), "*/");
@@ -89,7 +90,8 @@ static void colour_c(const char *text, unsigned char *style, int *state)
     }
 }
 
-/* Colours assembly: labels, jumps, and packed arithmetic stand out; the rest is plain. */
+/* Colours assembly: labels, jumps, packed arithmetic and comments have styles; the rest is
+ * plain. */
 static void colour_asm(const char *text, unsigned char *style, int *state)
 {
     size_t n = strlen(text), start = strspn(text, " "), word = strcspn(text + start, " ");
@@ -144,7 +146,7 @@ void view_access_build(struct model *m, struct pane_doc *p, int width)
     str_free(&text);
 }
 
-/* Adds a line above the assembly: the ports that its hottest loop keeps busy. */
+/* Adds a line above the assembly: how busy its hottest loop keeps the execution ports. */
 static void put_ports(struct doc *d, const struct code_text *c, int width)
 {
     struct str text = {0};
@@ -157,7 +159,7 @@ static void put_ports(struct doc *d, const struct code_text *c, int width)
     str_free(&text);
 }
 
-/* Notes the loop of the nest to which a line of code belongs, so that Enter can go there. */
+/* Stores in a line of code the loop of the nest to which it belongs, so that Enter can go there. */
 static void put_place(const struct model *m, struct line *l, const struct code_text *c, int loop)
 {
     const struct program *p = model_program(m);

@@ -1,11 +1,12 @@
-/* The tuner: a search as a document (tune_doc.c), or why there is none. */
+/* The view `tune`: a search as a document (tune_doc.c), or why there is none. */
 #include "app/views/view.h"
 
 #include <math.h>
 #include "app/ui/text.h"
 #include "app/views/tune_doc.h"
 
-/* Adds the search that an earlier session, perhaps a killed one, left behind. */
+/* If an earlier session has left a search unfinished, adds how far it came. Returns whether there
+ * is one. */
 static bool put_stopped(struct model *m, struct doc *d, int width)
 {
     const struct tuner *t = &m->tuner;
@@ -51,8 +52,8 @@ static void put_end(struct model *m, struct doc *d, int width)
     str_free(&note);
 }
 
-/* Returns the trial under the cursor; -1 on the first row, where the cursor stays when another
- * trial becomes the best. */
+/* Returns the trial under the cursor. Returns -1 if the cursor is on the first trial, because it
+ * then stays on the first row when another trial becomes the best. */
 static int chosen_trial(const struct pane_doc *p)
 {
     const struct line *l = doc_at(&p->doc, &p->scroll);

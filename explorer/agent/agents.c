@@ -6,7 +6,7 @@
 #define LAYOUT_IN (LAYOUT_STATE + OP_FEATURES + LAYOUT_KNOBS)
 #define LOOP_IN (LOOP_STATE + OP_FEATURES + LOOP_KNOBS)
 #define CRITIC_IN (LOOP_STATE + OP_FEATURES + KNOB_KINDS + 1)
-#define OP_STAGE 10                     /* the element of op that is the stage of the episode */
+#define OP_STAGE 10                     /* index in `op` of the stage of the episode */
 #define LEAST_REWARD (-4.0)
 
 struct agents_opts agents_defaults(void)
@@ -51,7 +51,7 @@ void agents_free(struct agents *g)
 double agents_reward(double latency, double reference)
 {
     double r = 1 - latency / reference;
-    return r >= LEAST_REWARD ? fmin(r, 1) : LEAST_REWARD;      /* NAN gives LEAST_REWARD, too */
+    return r >= LEAST_REWARD ? fmin(r, 1) : LEAST_REWARD;      /* LEAST_REWARD also if r is NAN */
 }
 
 double agents_fraction(double u)
@@ -142,7 +142,8 @@ static void decide(struct agents *g, struct agent_row *r)
 
 /* --- Training --------------------------------------------------------------------------------- */
 
-/* The rows of one path in the order of time, and their rewards, values and advantages. */
+/* The n rows of one path in the order of time: row[t] is the index of a row; the other arrays have
+ * its reward, value and advantage. */
 struct path { int n; int *row; double *reward, *value, *advantage; };
 
 static void path_advantages(const struct agents *g, const struct agent_row *row, int n, int path,
@@ -176,8 +177,8 @@ void agents_advantages(struct agents *g, const struct agent_row *row, int n, con
         path_advantages(g, row, n, path, &p, value, advantage);
 }
 
-/* Trains the actor of one kind on its rows.  Adds its report to *sum, weighted by its share of all
- * rows. */
+/* Trains the actor of one kind on the rows of this kind.  Adds the report of the training to *sum,
+ * weighted by the share of these rows in all n rows. */
 static void train_actor(struct agents *g, const struct agent_row *row, int n, int kind,
                         const double *advantage, struct actor_report *sum)
 {
@@ -204,8 +205,9 @@ static void train_actor(struct agents *g, const struct agent_row *row, int n, in
     sum->clipped += report.clipped * rows / n;
 }
 
-/* Trains every actor on its rows, and the critic on all.  Values are computed before anything
- * changes, and the value norm receives the new returns before the critic learns them. */
+/* Trains every actor on its rows, and the critic on all rows.  All values are computed with the old
+ * critic and the old value norm.  The new returns are added to the norm before the critic learns
+ * them.  Returns the sum of the actors' reports. */
 static struct actor_report train(struct agents *g, const struct agent_row *row, int n,
                                  struct value_norm *norm)
 {

@@ -5,10 +5,10 @@
  *     loop     state[128] + op[12] + one-hot of the knob [32]   ->  a direction of at most 16
  *     critic   state[128] + op[12] + one-hot of the kind        ->  value
  *
- * state: log2(x) / 16 of the factors, followed by zeros (layout_space_state, loop_point_state;
- * for the critic the state of a layout is padded with zeros). op: layout_space.op, logarithms and
- * flags.  Its element 10, the stage of the episode, is set here: action / 8 for layouts, 0 for
- * loops.
+ * state: log2(x) / 16 of each factor x, for loops also each choice as a number in [0, 1]; then
+ * zeros (layout_space_state, loop_point_state).  For the critic, the state of a layout is padded
+ * with zeros.  op: layout_space.op, the logarithms of the operator's sizes.  The agents set its
+ * element 10, the stage of the episode: action / 8 for layouts, 0 for loops.
  *
  * Every knob is an agent with its own trajectory: the steps in which that knob moved.  All agents
  * get the reward of the step (ALT eq. 3).  Knobs of one kind share the actor of the kind.  Rewards
@@ -36,70 +36,76 @@ struct agents_opts {
 struct agents_opts agents_defaults(void);
 
 struct agents;
-/* o: NULL takes the defaults */
+/* Creates agents with random weights.  `o` NULL: the defaults. */
 struct agents *agents_new(uint64_t seed, const struct agents_opts *o);
 void agents_free(struct agents *g);
 
-/* Returns 1 - latency / reference, within [-4, 1]; -4 for a latency that is INFINITY or NAN.
- * reference: the best latency of the first layout whose rounds were completed. */
+/* Returns the reward 1 - latency / reference, limited to [-4, 1].  It is -4 for a latency that is
+ * INFINITY or NAN.  reference: the best latency of the first layout whose rounds were completed. */
 double agents_reward(double latency, double reference);
-/* Return the factor of a split as a fraction of its extent: a_s in (0, 1) of ALT eq. 2, SPEC D.1.
- * agents_fraction is linear, as in SPEC E.3: a_s = sigmoid(u).  A new actor then draws factors near
- * half of the extent; the factor 4 of extent 112 is five deviations away.  agents_log_fraction is
- * logarithmic: a_s = extent^(sigmoid(u) - 1).  It gives factors near the square root of the
- * extent. */
+/* Convert the output u of a layout actor to the factor of a split, as a fraction of its extent: a_s
+ * in (0, 1) of ALT eq. 2, SPEC D.1.  agents_fraction is linear, as in SPEC E.3: a_s = sigmoid(u).
+ * A new actor then draws factors near half of the extent; the factor 4 of extent 112 is five
+ * standard deviations away.  agents_log_fraction is logarithmic: a_s = extent^(sigmoid(u) - 1).  A
+ * new actor then draws factors near the square root of the extent. */
 double agents_fraction(double u);
 double agents_log_fraction(double u, double extent);
 
 /* --- Layouts ---------------------------------------------------------------------------------- */
 
-/* agents_layout_act draws the next action of the episode of a layout (action = 0, 1, ..., below
- * LAYOUT_KNOBS) and returns its u.  Several candidate layouts may be drawn before one is chosen:
- * agents_layout_begin starts the next candidate (not needed for the first), and agents_layout_keep
- * drops all candidates but one (counted from 0). */
+/* An episode chooses one layout, by one action for each of its factors.  agents_layout_act draws
+ * action number `action` (0, 1, ..., below LAYOUT_KNOBS) and returns its u.  Several candidate
+ * layouts can be drawn before one is chosen.  agents_layout_begin starts the next candidate (a call
+ * before the first candidate is not needed).  agents_layout_keep drops all candidates except number
+ * `candidate`, counted from 0. */
 double agents_layout_act(struct agents *g, const float state[LAYOUT_STATE],
                          const float op[OP_FEATURES], int action);
 void agents_layout_begin(struct agents *g);
 void agents_layout_keep(struct agents *g, int candidate);
-/* Drops all candidates. Call this when another layout was chosen. */
+/* Drops all candidates.  Call this when the chosen layout is none of them. */
 void agents_layout_drop(struct agents *g);
-/* Ends the episode with reward r for the last action of the candidate that was kept (or begun
- * last); earlier actions learn through GAE.  Trains after every layout_batch-th episode. */
+/* Ends the episode of the candidate that was kept, or else of the last candidate.  Gives reward r
+ * to its last action; earlier actions learn from r through GAE (ppo_gae).  Trains after every
+ * layout_batch-th episode. */
 void agents_layout_reward(struct agents *g, double r);
-/* Trains on the episodes that were rewarded since the last training. Call this after the last
- * episode. */
+/* Trains on the episodes that were rewarded since the last training, if there are any.  Call this
+ * after the last episode. */
 void agents_layout_end(struct agents *g);
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-/* Returns a direction, below n_directions (1 to AGENT_DIRECTIONS), for a knob from 0 to
- * LOOP_KNOBS - 1. */
+/* Draws a move of a knob: returns a direction from 0 to n_directions - 1.  `knob` is from 0 to
+ * LOOP_KNOBS - 1, `n_directions` from 1 to AGENT_DIRECTIONS. */
 int agents_loop_act(struct agents *g, enum knob_kind kind, int knob, const float state[LOOP_STATE],
                     const float op[OP_FEATURES], int n_directions);
-/* Ends a step; r is the reward of the point that the step reached.  Adds r to the last move of
- * every knob, also of the knobs that did not move in this step. */
+/* Ends a step that earned reward r.  Adds r to the last move of every knob that has moved in this
+ * walk, even if the knob did not move in this step. */
 void agents_loop_step_end(struct agents *g, double r);
 /* Ends a walk: the next step starts elsewhere, so its reward must not count for earlier moves. */
 void agents_loop_walk_end(struct agents *g);
-/* Trains on the steps. If a walk has not ended, the value of a knob's last state stands for its
- * future rewards, as if the walk were infinite. */
+/* Trains on the steps since the last training, then drops them.  If the last walk has not ended,
+ * its future rewards are estimated: for each knob, by the critic's value of the knob's last
+ * state. */
 void agents_loop_episode_end(struct agents *g);
 /* Drops the steps without training. */
 void agents_loop_episode_drop(struct agents *g);
 
 
-/* Statistics of the latest training; NAN before the first.  Entropies are in nats. The entropy of a
- * new layout actor is 1.42 + log_std; that of a new loop actor is log(n_directions). */
+/* Statistics of the latest training; the doubles are NAN before the first training.  Entropies are
+ * in nats.  The entropy of a new layout actor is 1.42 + log_std; the entropy of a new loop actor is
+ * about log(n_directions). */
 struct agent_stats {
     double layout_entropy, loop_entropy, value_loss;
-    double clipped;                     /* fraction of ratios beyond 1 +- clip in the last epoch */
-    int episodes;                       /* finished episodes of layouts and loops */
-    int trainings;
+    /* fraction of the actions whose probability changed by a factor outside of 1 +- ppo_opts.clip,
+     * in the last epoch */
+    double clipped;
+    int episodes;                       /* number of finished episodes, of layouts and of loops */
+    int trainings;                      /* number of trainings */
 };
 struct agent_stats agents_stats(const struct agents *g);
 
-/* Store the probabilities of the directions (loop), and the mean and deviation of u (layout), for
- * display and tests. */
+/* Store the policy at a state, for display and tests.  agents_loop_policy stores the probability of
+ * each direction; agents_layout_policy stores mean and standard deviation of u. */
 void agents_loop_policy(struct agents *g, enum knob_kind kind, int knob,
                         const float state[LOOP_STATE], const float op[OP_FEATURES],
                         int n_directions, double *probability);
@@ -108,13 +114,15 @@ void agents_layout_policy(struct agents *g, const float state[LAYOUT_STATE],
 
 /* --- Weights ---------------------------------------------------------------------------------- */
 
-/* Saves all networks and value norms as bytes: lines of text (format, hash of the encoding, what
- * they were trained on, sizes, checksum), an empty line, and little-endian doubles. trained: one
- * line such as "sessions/pretrain.yaml, 24 workloads, seed 1"; line ends in it become blanks. */
+/* Appends the weights of all networks and the value norms, as bytes: lines of text (format, hash of
+ * the encoding, `trained`, number of weights, checksum), an empty line, and little-endian doubles.
+ * trained: on what the agents were trained, such as "sessions/pretrain.yaml, 24 workloads, seed 1".
+ * Line ends in it become blanks, and only its first 500 bytes are stored. */
 void agents_save(const struct agents *g, const char *trained, struct str *out);
-/* Loads weights; open episodes and the state of the optimisers are dropped, and the random
- * numbers continue.  ERR_SYNTAX for bytes that are incomplete or damaged, ERR_TYPE for another
- * encoding or other networks; then nothing changes.  *trained (may be NULL) lives as long as g. */
+/* Loads weights that agents_save wrote.  Drops open episodes and resets the optimisers; the random
+ * numbers continue.  *trained gets the text given to agents_save; it lives as long as g.  `trained`
+ * can be NULL.  ERR_SYNTAX: the bytes are incomplete or damaged.  ERR_TYPE: the weights are for
+ * another encoding or for networks of other sizes.  After an error nothing has changed. */
 bool agents_load(struct agents *g, const char *data, size_t n, const char **trained, struct err *e);
 uint64_t agents_encoding(const struct agents *g);       /* hash of the encoding */
 #endif

@@ -6,9 +6,10 @@
 
 enum { LAYOUT_KIND = KNOB_KINDS };     /* kind of layout actions, after the kinds of loop knobs */
 
-/* An action that an agent took.  place: number of the layout action or of the knob.  path: rows
- * with the same path form a trajectory.  ends: whether the trajectory of this row has ended; if
- * not, the value of its last row stands for the future rewards. */
+/* An action that an agent took.  kind: an enum knob_kind, or LAYOUT_KIND.  place: number of the
+ * layout action, or of the knob.  path: rows with the same number `path` form a trajectory.  ends:
+ * whether the trajectory of this row has ended; if not, the critic's value of its last row replaces
+ * the rewards that are still to come. */
 struct agent_row {
     float state[LOOP_STATE], op[OP_FEATURES];
     int kind, place, path, n_choices;
@@ -29,18 +30,21 @@ struct agents {
      * in magnitude. */
     struct value_norm layout_norm, loop_norm;
 
-    row_vec layout;  /* rows of rewarded episodes, followed by rows of the candidates */
+    row_vec layout;  /* layout actions: rows of rewarded episodes, then rows of the candidates */
     int rewarded;                       /* number of rows of rewarded episodes */
-    int layouts;                        /* number of rewarded episodes */
-    VEC(int) candidate;                 /* first row of each candidate */
-    row_vec loop;
-    int last[LOOP_KNOBS];  /* row of the last move of each knob in this walk; -1: none */
-    int walk, walk_from;  /* number of finished walks, and the first row of the current one */
+    int layouts;                        /* number of rewarded episodes since the last training */
+    VEC(int) candidate;                 /* per candidate: its first row in `layout` */
+    row_vec loop;                       /* moves of loop knobs since the last training */
+    /* per knob: the row in `loop` of its last move in the current walk; -1: it has not moved */
+    int last[LOOP_KNOBS];
+    /* number of finished walks since the last training; first row in `loop` of the current walk */
+    int walk, walk_from;
     struct agent_stats stats;
 };
 
-/* Computes GAE along each path.  Where a path has not ended, the value of its last row stands for
- * the future rewards. */
+/* Computes the GAE advantage of each row, along its path.  value[n]: the critic's values of the
+ * rows.  Where a path has not ended, the value of its last row replaces the rewards that are still
+ * to come. */
 void agents_advantages(struct agents *g, const struct agent_row *row, int n, const double *value,
                        double *advantage);
 /* Resets the optimisers and drops open episodes. */

@@ -12,8 +12,9 @@
 
 #define TWO_PI 6.283185307179586
 
-/* Activations of one hidden layer, [max_rows][width] each: after the ReLU, normalised, and the
- * output.  scale[max_rows]: 1 / deviation of each row, by which it was normalised. */
+/* Activations of one hidden layer, [max_rows][width] each.  relu: outputs of the ReLU.  unit: relu
+ * normalised, NULL without norms.  out: unit times gain plus shift; without norms, `relu` itself.
+ * scale[max_rows]: 1 / standard deviation of each row of relu. */
 struct layer_tape { double *relu, *unit, *out; double *scale; };
 
 struct mlp_tape {
@@ -21,8 +22,8 @@ struct mlp_tape {
     double *x;                          /* the normalised input */
     struct layer_tape layer[NN_MAX_HIDDEN];
     double *out;
-    /* for the backward pass: the gradients by output and by input of a layer; its transposed
-     * weights */
+    /* For the backward pass through one layer.  d, d_in: the gradients with respect to its outputs
+     * and its inputs.  transposed: its weights, transposed. */
     double *d, *d_in, *transposed;
 };
 
@@ -82,7 +83,8 @@ double nn_gaussian(struct rng *r)
     return sqrt(-2 * log(u)) * cos(TWO_PI * v);
 }
 
-/* Applies Gram-Schmidt to n vectors of length len, twice for full precision. */
+/* Makes n vectors of length len orthonormal, by Gram-Schmidt.  A second pass over each vector
+ * removes what rounding left. */
 static void orthonormalise(double *x, int n, int len)
 {
     for (int i = 0; i < n; i++) {
@@ -133,7 +135,7 @@ void mlp_clear_grad(struct mlp *m)
 
 /* --- Forward ---------------------------------------------------------------------------------- */
 
-/* Stores unit = (x - mean) / deviation; returns 1 / deviation. */
+/* Stores unit = (x - mean) / standard deviation.  Returns 1 / standard deviation. */
 static double normalise(double *unit, const double *x, int n)
 {
     double mean = mat_sum(x, n) / n;
@@ -191,8 +193,9 @@ const double *mlp_forward(const struct mlp *m, struct mlp_tape *t, const double 
 
 /* --- Backward --------------------------------------------------------------------------------- */
 
-/* Converts d from the gradient by the layer's output to the gradient by the output of the ReLU, and
- * adds the gradients of gain and shift:
+/* The backward pass through a norm.  d is the gradient with respect to the output of the norm; it
+ * becomes the gradient with respect to its input x, the output of the ReLU.  Adds the gradients of
+ * gain and shift to m->grad.
  *     u = (x - mean) / dev,   dx = (du - mean(du) - u mean(du u)) / dev. */
 static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct layer_tape *t,
                           double *d, int rows)
@@ -213,8 +216,9 @@ static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct
     }
 }
 
-/* Adds the gradients of weight and bias.  d: the gradient by the output.  d_in (may be NULL):
- * receives the gradient by x. */
+/* The backward pass through a linear layer with inputs x.  d: the gradient with respect to its
+ * outputs.  Adds the gradients of weight and bias to m->grad.  Stores the gradient with respect to
+ * x in d_in, unless d_in is NULL. */
 static void linear_backward(struct mlp *m, const struct mlp_layer *l, struct mlp_tape *t,
                             const double *x, const double *d, double *d_in)
 {

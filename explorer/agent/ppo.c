@@ -41,7 +41,7 @@ double ppo_value_loss(double value, double old, double target, const struct ppo_
     double near = clamp(value, old - o->clip, old + o->clip);
     double free_loss = ppo_huber(target - value, o->huber);
     double near_loss = ppo_huber(target - near, o->huber);
-    /* false: the clipped loss is larger; it does not depend on the value, so the slope is 0 */
+    /* moves: whether the loss depends on the value; the clipped loss, if larger, does not */
     bool moves = free_loss >= near_loss;
     *slope = moves ? -clamp(target - value, -o->huber, o->huber) : 0;
     return moves ? free_loss : near_loss;
@@ -107,7 +107,7 @@ double value_norm_out(const struct value_norm *v, double x)
 
 /* --- Heads ------------------------------------------------------------------------------------ */
 
-/* The log-probability of the action of one row under the policy, and the entropy of the policy. */
+/* What the policy says of one row: the log-probability of its action, and the policy's entropy. */
 struct opinion { double log_prob, entropy; };
 
 /* Computes log_p[n] = log softmax(logit). */
@@ -146,10 +146,11 @@ static struct opinion opinion_at(const struct actor *p, const double *out, int n
     return (struct opinion){ log_p[(int)u], entropy_of(log_p, n_choices) };
 }
 
-/* Stores d_out[] = by_log_prob * d log_prob / d out + by_entropy * d entropy / d out, and adds the
- * corresponding derivative by log-std to *d_log_std.
+/* Stores d_out[] = by_log_prob * d log_prob / d out + by_entropy * d entropy / d out.  For a
+ * Gaussian head, also adds the same sum of derivatives with respect to the log-std to *d_log_std.
  *     d log p_a / d logit_i = [i = a] - p_i        d H / d logit_i = -p_i (log p_i + H)
- *     d log p / d mean = z / std                   d log p / d log-std = z^2 - 1 */
+ *     d log p / d mean = z / std                   d log p / d log-std = z^2 - 1
+ *                                                  d H / d log-std = 1 */
 static void opinion_backward(const struct actor *p, const double *out, int n_choices, double u,
                              double by_log_prob, double by_entropy, double *d_out,
                              double *d_log_std)
@@ -223,7 +224,8 @@ double actor_log_prob(const struct actor *p, struct mlp_tape *t, const double *x
     return say.log_prob;
 }
 
-/* Adds the loss, entropy and clipping of row k to the report, and computes d loss / d out. */
+/* Adds the loss and entropy of row k to *sum, counts the row if its ratio is clipped, and stores
+ * d loss / d out of this row in d_out. */
 static void row_loss(struct actor *p, const struct actor_batch *b, int k, const double *out,
                      const struct ppo_opts *o, struct actor_report *sum, double *d_out)
 {
@@ -232,7 +234,7 @@ static void row_loss(struct actor *p, const struct actor_batch *b, int k, const 
     struct opinion say = opinion_at(p, out, n_choices, u);
     double ratio = exp(say.log_prob - b->action[k].log_prob);
     double objective = ppo_objective(ratio, adv, o->clip);
-    /* false: the clipped ratio counts; it is constant, so the gradient is 0 */
+    /* moves: whether the objective depends on the ratio; the clipped ratio is a constant */
     bool moves = ratio * adv <= objective;
     sum->loss -= objective + o->entropy_coef * say.entropy;
     sum->entropy += say.entropy;

@@ -153,7 +153,7 @@ static void shuffle(struct knob *k, struct rng *r)
     }
 }
 
-/* Computes goal[i] = reward + 0.9 max Q'(to) for n moves. */
+/* Computes goal[i] = reward + 0.9 max Q'(to) of each of n moves; Q' is k->target. */
 static void goals(struct qwalk *q, struct knob *k, const struct qwalk_move *m, int n, double *goal)
 {
     for (int i = 0; i < n; i++)
@@ -163,7 +163,8 @@ static void goals(struct qwalk *q, struct knob *k, const struct qwalk_move *m, i
         goal[i] = m[i].reward + DISCOUNT * out[largest(out, k->n_directions)];
 }
 
-/* Makes one step down the gradient of the squared errors of a batch; returns their sum. */
+/* Makes one step of AdaDelta on a batch of n moves.  Returns the sum of the squared errors before
+ * the step. */
 static double learn(struct qwalk *q, struct knob *k, const struct qwalk_move *m, int n,
                     double *d_out)
 {

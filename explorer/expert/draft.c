@@ -3,9 +3,9 @@
 
 #include <stdarg.h>
 
-#define VECTORS 4                         /* most vectors that one vectorized loop computes */
+#define VECTORS 4                         /* most vectors of a vectorized output loop */
 #define MAX_ROW 256                       /* most iterations of a vectorized reduction loop */
-#define MAX_CHEAP 2  /* a node with at most this many operations is repeated instead of stored */
+#define MAX_CHEAP 2                       /* most operations of a node that is cheap to repeat */
 #define MIN_PARALLEL 100000.0             /* least operations for which waking threads pays off */
 
 bool draft_line(struct draft *d, const char *line, struct err *e)
@@ -16,7 +16,7 @@ bool draft_line(struct draft *d, const char *line, struct err *e)
     return true;
 }
 
-/* Applies a line if it is legal.  Returns whether it is. */
+/* Applies a step line if it is legal.  Returns whether it was applied. */
 static bool try_line(struct draft *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static bool try_line(struct draft *d, const char *fmt, ...)
 {
@@ -51,8 +51,8 @@ static bool has_function(const struct val *v)
                  || has_function(v->b));
 }
 
-/* Whether a product reads the result of a node, perhaps through padding. A product reads each
- * element often, so only the padding may be inlined into it. */
+/* Whether a product reads the result of a node, directly or through padding.  A product reads each
+ * element often, so a node that computes something must not be inlined into it. */
 static bool read_by_product(const struct graph *g, int node)
 {
     for (int i = node + 1; i < g->n_nodes; i++)
@@ -62,8 +62,8 @@ static bool read_by_product(const struct graph *g, int node)
     return false;
 }
 
-/* Whether a pad extends the contiguous dim of its operand. Vector lanes along that dim could not
- * skip the padding, so the operand is then copied. */
+/* Whether a pad extends the contiguous dim of its operand.  If such a pad were inlined, vector
+ * lanes along that dim could not skip the padding. */
 static bool pads_lines(const struct program *p, const struct node *n)
 {
     const struct tensor *to = &p->graph->tensor[n->out], *from = &p->graph->tensor[n->data_in];
@@ -74,7 +74,8 @@ static bool pads_lines(const struct program *p, const struct node *n)
     return false;
 }
 
-/* Returns how often each element of a node is read on average, by all readers together. */
+/* Returns how many times an element of a node's result is read on average, by all readers
+ * together. */
 static double reads_each(const struct graph *g, int node)
 {
     double reads = 0;
@@ -88,7 +89,8 @@ static double reads_each(const struct graph *g, int node)
     return reads / (double)tensor_elems(&g->tensor[g->node[node].out]);
 }
 
-/* Whether a node may be inlined into its readers: a pad, a cheap node, or one that is read once. */
+/* Whether to inline a node into its readers: a pad, a cheap node, or a node whose elements are read
+ * once. */
 static bool worth_inlining(const struct program *p, int node)
 {
     const struct graph *g = p->graph;
@@ -103,10 +105,11 @@ static bool worth_inlining(const struct program *p, int node)
 
 /* --- Where lanes run ------------------------------------------------------------------------- */
 
-#define JUMPS INT64_MIN  /* the distance from iteration to iteration is not constant */
+#define JUMPS INT64_MIN  /* value of axis_moves.by if the distance is not constant */
 
-/* One access of a node: the distance that its address moves when an axis advances by one. free: the
- * access reads a constant, whose layout can make it contiguous along any axis (pack_constants). */
+/* One access of a node.  by: per axis, the distance in elements by which its address moves when the
+ * axis advances by one.  free: whether it reads a constant whose layout can be chosen, so that it
+ * can be contiguous along any axis (pack_constants). */
 struct axis_moves {
     const int64_t *by;
     int tensor;
@@ -118,7 +121,7 @@ struct moves {
     struct draft *d;
     const struct func *f;
     const struct stage *s;
-    const struct expr **var;              /* per axis: its variable on the path to the access */
+    const struct expr **var;              /* per axis: its variable, in the nest of the access */
     VEC(struct axis_moves) access;
 };
 
@@ -142,7 +145,7 @@ static void add_load(void *ctx, const struct val *load)
     add_move(ctx, load->source, load->idx, false);
 }
 
-/* Adds the accesses of all stores of the node in t and below. */
+/* Adds the accesses of all stores of the node in tree t. */
 static void add_moves(struct moves *m, const struct tree *t)
 {
     if (t->node != m->s->node)
@@ -170,15 +173,15 @@ static bool find_moves(struct draft *d, int node, struct moves *m)
     return true;
 }
 
-/* Returns the number of vector instructions per element of a loop.  For example, 13 elements with 8
- * lanes take 3 instructions: 8 + 4 + 1. */
+/* Returns the number of vector instructions per element of a vectorized loop.  For example, 13
+ * elements with 8 lanes take 3 instructions, for 8 + 4 + 1 elements: 3 / 13. */
 static double per_element(int64_t extent, int lanes)
 {
     return (double)(extent / lanes + __builtin_popcountll((uint64_t)(extent % lanes)))
          / (double)extent;
 }
 
-/* Returns how many values a node reduces to one stored element. */
+/* Returns how many values a node combines into one stored element: 1 without a reduction. */
 static double reductions(const struct moves *m)
 {
     double n = 1;
@@ -187,8 +190,8 @@ static double reductions(const struct moves *m)
     return n;
 }
 
-/* Returns the cost of one element if the vector lanes run along an axis; a scalar access costs
- * 1. */
+/* Returns the cost of one iteration if the node is vectorized along an axis.  The unit is the cost
+ * of a scalar access. */
 static double lane_cost(const struct moves *m, int axis, int lanes)
 {
     const struct axis *x = &m->s->axis[axis];
@@ -198,7 +201,7 @@ static double lane_cost(const struct moves *m, int axis, int lanes)
     for (int i = 0; i < m->access.len; i++) {
         const struct axis_moves *a = &m->access.data[i];
         int64_t by = a->by[axis];
-        if (a->store && x->reduce)        /* the lanes are combined at the end of a row */
+        if (a->store && x->reduce)        /* at the end of a row, the lanes are added up */
             cost += 8.0 / (x->extent < MAX_ROW ? (double)x->extent : MAX_ROW);
         else if (a->store)
             cost += rare * (by == 1 ? part : 1.25);
@@ -208,7 +211,8 @@ static double lane_cost(const struct moves *m, int axis, int lanes)
     return cost;
 }
 
-/* Returns the axis to vectorize; -1: no axis is suitable. */
+/* Returns the axis to vectorize: the cheapest one, of equal ones the innermost.  -1: all axes have
+ * extent 1. */
 static int best_lanes(const struct moves *m, int lanes)
 {
     int best = -1;
@@ -225,7 +229,7 @@ static int best_lanes(const struct moves *m, int lanes)
 
 /* --- Loops ----------------------------------------------------------------------------------- */
 
-/* Whether all accesses see axis i and the one after it as one longer axis. */
+/* Whether axes i and i + 1 can be one longer axis with constant distances, in all accesses. */
 static bool one_line(const struct moves *m, int i)
 {
     const struct axis *x = m->s->axis;
@@ -239,7 +243,8 @@ static bool one_line(const struct moves *m, int i)
     return true;
 }
 
-/* Fuses the axis with those before it that continue it in memory. Returns its new position. */
+/* Fuses the axis with the axes before it, as far as the fused axis still moves by constant
+ * distances.  Returns the position of the fused axis. */
 static int fuse_line(struct draft *d, int node, int axis)
 {
     struct moves m;
@@ -254,7 +259,8 @@ static int fuse_line(struct draft *d, int node, int axis)
     return axis;
 }
 
-/* Splits an axis of a stage into pieces of `inner` iterations. Returns whether it did. */
+/* Splits an axis of a node into pieces of `inner` iterations.  Returns false if the axis is not
+ * longer than a piece, or if the step is not legal. */
 static bool cut(struct draft *d, int node, const char *axis, int64_t inner)
 {
     const struct stage *s = stage_at(d, node);
@@ -264,8 +270,8 @@ static bool cut(struct draft *d, int node, const char *axis, int64_t inner)
                     (long long)((extent + inner - 1) / inner), (long long)inner);
 }
 
-/* Returns the length of the vectorized loop: the axis is cut into as few pieces as possible, of
- * equal length, rounded up to whole vectors. */
+/* Returns the length of the vectorized loop.  If the axis is too long, it is cut into as few pieces
+ * as possible, of equal length, rounded up to whole vectors. */
 static int64_t lane_length(const struct draft_machine *m, const struct axis *x, bool square)
 {
     int64_t most = square ? m->lanes : x->reduce ? MAX_ROW : (int64_t)VECTORS * m->lanes;
@@ -275,9 +281,9 @@ static int64_t lane_length(const struct draft_machine *m, const struct axis *x, 
     return (each + m->lanes - 1) / m->lanes * m->lanes;
 }
 
-/* Returns the innermost axis along which some load does not move, so that a tile of this axis
- * reuses the loaded vector.  Only loads count that move by `step` from lane to lane.  -1: no
- * axis. */
+/* Returns the innermost output axis along which some load does not move: iterations of a tile of
+ * this axis share what that load loads.  Considers only loads that move by `step` from lane to lane
+ * (1: they load vectors, 0: scalars).  lanes: the vectorized axis.  -1: there is no such axis. */
 static int reuse_axis(const struct moves *m, int lanes, int64_t step)
 {
     for (int i = m->s->n_axes - 1; i >= 0; i--)
@@ -290,16 +296,17 @@ static int reuse_axis(const struct moves *m, int lanes, int64_t step)
     return -1;
 }
 
-/* Returns the axis for the tile of a product. An axis that reuses vectors is better than one that
- * reuses scalars. */
+/* Returns the axis for the tile of a reduction; -1: none.  An axis whose iterations share vectors
+ * is better than one whose iterations share scalars. */
 static int tile_axis(const struct moves *m, int lanes)
 {
     int axis = reuse_axis(m, lanes, 1);
     return axis < 0 ? reuse_axis(m, lanes, 0) : axis;
 }
 
-/* Finds a load whose lanes are far apart (a transposition), and returns the axis along which it is
- * contiguous.  Tiling both axes keeps a square in the cache.  -1: there is no such load. */
+/* Finds a load that transposes: its lanes are far apart, but it is contiguous along another axis.
+ * Returns that axis; if both axes are tiled, a square stays in the cache.  -1: no load
+ * transposes. */
 static int square_axis(const struct moves *m, int lanes)
 {
     for (int k = 0; k < m->access.len; k++) {
@@ -311,9 +318,10 @@ static int square_axis(const struct moves *m, int lanes)
     return -1;
 }
 
-/* The loops of a node, by name, outermost first. */
+/* The names of a node's loops in their new order: those of `outer`, then `reduce`, then `inner`. */
 struct loop_order { VEC(const char *) outer, reduce, inner; };
 
+/* Lists the loops of an axis: one loop, or if the axis was cut, an outer and an inner one. */
 static void list_axis(struct draft *d, struct loop_order *o, const char *name, bool reduce,
                       bool was_cut)
 {
@@ -339,11 +347,11 @@ static void reorder(struct draft *d, int node, const struct loop_order *o)
     str_free(&all);
 }
 
-/* lanes: the vectorized axis of a node.  tile: the tiled axis, or -1.  square: whether the tile is
- * a square of a transposition. */
+/* lanes: the axis of a node that is vectorized.  tile: the axis that is tiled, or -1.  square:
+ * whether the node transposes, so that both axes are tiled. */
 struct lane_plan { int lanes, tile; bool square; };
 
-/* Cuts the axes of lanes and tile, and lists all loops in their new order. */
+/* Cuts the axes plan->lanes and plan->tile, and lists all loops in their new order. */
 static void cut_axes(struct draft *d, int node, const struct lane_plan *plan,
                      const struct draft_machine *m, struct loop_order *o)
 {
@@ -367,7 +375,7 @@ static void cut_axes(struct draft *d, int node, const struct lane_plan *plan,
     list_axis(d, o, x->name, x->reduce, cut(d, node, x->name, wide));
 }
 
-/* Makes outer loops parallel until there are enough iterations to share. */
+/* Makes outer loops parallel until they have enough iterations for the threads. */
 static void parallel(struct draft *d, int node, const struct loop_order *o,
                      const struct draft_machine *m)
 {
@@ -384,7 +392,7 @@ static void parallel(struct draft *d, int node, const struct loop_order *o,
     }
 }
 
-/* Moves the element-wise nodes after `node` into its loop `axis`, where that is legal. */
+/* Computes the element-wise nodes after `node` inside its loop `axis`, where that is legal. */
 static void attach_followers(struct draft *d, int node, const char *axis)
 {
     for (int i = node + 1; i < d->p->graph->n_nodes; i++) {
@@ -434,8 +442,9 @@ static void schedule(struct draft *d, int node, const struct draft_machine *mach
     order_free(&o);
 }
 
-/* Sets the layout of the constant that access `a` reads, so that lanes along the axis are
- * contiguous: in blocks as long as the vectorized loop, where these divide the dim. */
+/* Sets the layout of the constant that access `a` reads, so that lanes along `axis` are contiguous.
+ * The dim is stored in blocks as long as the vectorized loop, if these divide it; else it becomes
+ * the last dim. */
 static void pack_constant(struct draft *d, const struct moves *m, const struct axis_moves *a,
                           int axis, const struct draft_machine *machine)
 {

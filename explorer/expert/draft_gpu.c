@@ -5,8 +5,8 @@
 
 #define DRAFT_THREADS 128
 
-/* Returns the names of the output loops of a stage.  Stores how many there are in *n, and the
- * product of their trip counts in *trips. */
+/* Returns the names of the output loops of a stage, each after a blank.  *n: their number.  *trips:
+ * the product of their trip counts. */
 static const char *output_loops(struct arena *a, const struct stage *s, int *n, int64_t *trips)
 {
     const char *list = "";

@@ -11,7 +11,7 @@
 #include "kernels/gen/gen.h"
 #include "profile/host/machine.h"
 
-#define MOST_TRIED 400  /* most combinations that expert_schedules tries to apply */
+#define MOST_TRIED 400  /* expert_schedules tries to apply at most this many combinations */
 
 typedef VEC(struct param_value) param_list;
 
@@ -31,12 +31,12 @@ static void put_word(param_list *p, const char *name, const char *word)
 }
 
 
-/* The operator that an expert schedules: a whole graph, or one statement of it.  main: its main
- * node. */
+/* The operator that an expert schedules: a whole graph, or one statement of it.  family: its
+ * family.  main: its main node. */
 struct subject { const struct graph *g; const char *family; int main; };
 
-/* Returns the node with the most operations among those in [first, first + n) that reduce an
- * operand; if none does, the first node. */
+/* Considers the nodes in [first, first + n) that reduce an operand.  Returns the one with the most
+ * operations; if there is none, `first`. */
 static int busiest(const struct graph *g, int first, int n)
 {
     int best = first;
@@ -49,8 +49,8 @@ static int busiest(const struct graph *g, int first, int n)
     return best;
 }
 
-/* Returns the statement with the most operations among those whose operator has an expert.  If
- * there is none, returns the whole graph. */
+/* Considers the statements whose operator has an expert.  Returns the one whose main node has the
+ * most operations; if there is none, the whole graph. */
 static struct subject subject_of(const struct experts *all, const struct graph *g,
                                  const struct target *target)
 {
@@ -67,7 +67,8 @@ static struct subject subject_of(const struct experts *all, const struct graph *
     return s;
 }
 
-/* Returns an array that tells of each node whether it continues the main one element by element. */
+/* Returns an array that tells of each node whether it belongs to the epilogue: it continues the
+ * main node element by element. */
 static bool *followers(struct arena *a, const struct subject *s)
 {
     const struct graph *g = s->g;
@@ -116,8 +117,8 @@ static void put_extents(struct arena *a, param_list *p, const struct subject *s)
         put(a, p, others[i], 1);
 }
 
-/* Adds strides and dilations of the axes D, H, W.  An operator with fewer axes has the last of
- * them; for the others the values are 1. */
+/* Adds strides and dilations of the axes D, H, W.  An operator with two axes has H and W, one with
+ * one axis has W; values of other axes are 1. */
 static void put_windows(struct arena *a, param_list *p, const struct subject *s)
 {
     static const char *const stride[] = { "sd", "sh", "sw" }, *const dilation[] = { "dd", "dh",
@@ -146,10 +147,11 @@ static void put_machine(struct arena *a, param_list *p, const struct graph *g,
     put(a, p, "threads", threads);
 }
 
-/* Adds the sizes of operand and result, and whether to stream the result. A streaming store avoids
- * reading the line first and keeps the operands in the caches, but the next reader of the result
- * misses the caches. A result of at least half the last cache never stays in it. A result of a
- * quarter does not stay if result and operand together exceed that cache. */
+/* Adds the sizes of the last cache and of the operand, and whether to stream the result.  A
+ * streaming store does not read the cache line first, and evicts no operands; but the next reader
+ * of the result misses the caches.  So a result is streamed only if it would not stay in the last
+ * cache anyway: if it has at least half the size of that cache, or if it has a quarter, and result
+ * and operand together have the whole size. */
 static void put_data(struct arena *a, param_list *p, const struct subject *s)
 {
     const struct graph *g = s->g;
@@ -165,7 +167,7 @@ static void put_data(struct arena *a, param_list *p, const struct subject *s)
     put_word(p, "result", result->name);
 }
 
-/* Whether the main node reduces all dims of its operand but the first two. */
+/* Whether the main node n reduces all dims of its operand `data` but the first two. */
 static bool reduces_images(const struct node *n, const struct tensor *data)
 {
     int64_t reduced = 1, image = 1;
@@ -191,7 +193,7 @@ static void put_names(struct arena *a, param_list *p, const struct subject *s)
         put_word(p, arena_printf(a, "dim_%d", d), data->dim[d]);
 }
 
-/* Adds the name of the last node that continues the main one. */
+/* Adds the name of the result of the last epilogue node; without epilogue, of the main node. */
 static void put_last(struct arena *a, param_list *p, const struct subject *s)
 {
     const bool *follows = followers(a, s);
@@ -228,8 +230,8 @@ static bool in_expert(const struct expert *x, const char *what, struct err *e)
     return false;
 }
 
-/* Evaluates the condition expr into *holds; NULL: it always holds. Returns false with *e, which
- * names `what`. */
+/* Sets *holds to the value of the condition `expr`; NULL: true.  After an error, returns false with
+ * *e, which names `what`. */
 static bool truth(const struct expert *x, const char *what, const char *expr,
                   const struct param_set *known, bool *holds, struct err *e)
 {
@@ -244,7 +246,7 @@ static bool number(const struct expert *x, const char *what, const char *expr,
     return formula_number(expr, param_names, (void *)known, value, e) || in_expert(x, what, e);
 }
 
-/* Adds the values of `let`, computed one after the other, to *known. */
+/* Computes the values of `let` in order, and adds each of them to *known. */
 static bool with_lets(struct arena *a, const struct expert *x, struct param_set *known,
                       struct err *e)
 {
@@ -261,6 +263,8 @@ static bool with_lets(struct arena *a, const struct expert *x, struct param_set 
 
 /* --- Schedules ------------------------------------------------------------------------------- */
 
+/* A combination of an expert's `choose`.  known: all names in its expressions and steps.  at: its
+ * place in the order of the files. */
 struct tiling { const struct expert *x; struct param_set chosen, known; double score; int at; };
 typedef VEC(struct tiling) tiling_list;
 
@@ -272,7 +276,8 @@ static int by_score(const void *p, const void *q)
     return x->at - y->at;
 }
 
-/* Whether an expert is for a family on a target. CPUs share experts; a GPU has its own. */
+/* Whether an expert is for this family of operators on this target.  All CPUs share experts; a GPU
+ * has its own. */
 static bool is_for(const struct expert *x, const char *family, const struct target *target)
 {
     if (x->target ? !streq(x->target, target->isa) : target->gpu)
@@ -292,6 +297,7 @@ bool experts_for(const struct experts *all, const char *family, const struct tar
     return false;
 }
 
+/* Appends the combinations of an expert that its conditions allow. */
 static bool add_tilings(struct arena *a, const struct expert *x, const struct param_set *facts,
                         tiling_list *out, struct err *e)
 {
@@ -313,7 +319,7 @@ static bool add_tilings(struct arena *a, const struct expert *x, const struct pa
     return true;
 }
 
-/* Appends the text with the dim names of tensor `from` replaced by the dim names of `to`. */
+/* Appends the text.  Replaces each name of a dim of `from` by the name of the same dim of `to`. */
 static void renamed_dims(struct str *out, const char *text, const struct tensor *from,
                          const struct tensor *to)
 {
@@ -332,10 +338,11 @@ static void renamed_dims(struct str *out, const char *text, const struct tensor 
     }
 }
 
-/* State of making one schedule: the draft, and the operator that the expert schedules. */
+/* A schedule in the making: its draft, the operator, and per node whether it is in the epilogue. */
 struct making { struct draft d; const struct subject *s; const bool *follows; };
 
-/* Whether a node of the epilogue reads tensor t, and t has the shape of the main result. */
+/* Whether tensor t is another operand of the epilogue with the shape of the main result: an
+ * epilogue node reads it, but neither the main node nor an epilogue node computes it. */
 static bool beside(const struct making *m, int t)
 {
     const struct graph *g = m->s->g;
@@ -349,8 +356,8 @@ static bool beside(const struct making *m, int t)
                              && (x->producer == m->s->main || m->follows[x->producer]));
 }
 
-/* Repeats a layout line of the main result for the other operands of the epilogue. With equal
- * layouts the epilogue reads whole vectors. */
+/* If the line sets the layout of the main result, sets the same layout for the other operands of
+ * the epilogue, so that the epilogue reads whole vectors of them. */
 static bool repeat_layout(struct making *m, const char *line, struct err *e)
 {
     const struct graph *g = m->s->g;
@@ -381,9 +388,8 @@ static bool add_line(struct making *m, const struct tiling *c, const char *text,
     return draft_line(&m->d, line, e) && repeat_layout(m, line, e);
 }
 
-/* Applies a `for: epilogue` line once for each element-wise node after the main one, and a `for:
- * fused` line for the main one and these nodes, except the last.  In a graph of statements, a node
- * of the epilogue may need more loops than the main one.  Its line is then illegal and left out, so
+/* Applies a step with `for:` (expert.h), once for each of its nodes.  In a graph of statements, an
+ * epilogue node can need more loops than the main node.  Its line is then illegal and left out, so
  * that the node gets loops of its own. */
 static bool add_epilogue(struct making *m, const struct tiling *c, const struct expert_step *s,
                          struct err *e)
@@ -405,7 +411,8 @@ static bool add_epilogue(struct making *m, const struct tiling *c, const struct 
     return true;
 }
 
-/* Applies the steps of a tiling. False with *e: a step is illegal, or the expert has an error. */
+/* Applies the steps of a tiling.  Returns false with *e if a step is illegal, or if the expert has
+ * an error. */
 static bool steps_of(struct making *m, const struct tiling *c, struct err *e)
 {
     for (int i = 0; i < c->x->n_steps; i++) {
@@ -419,7 +426,7 @@ static bool steps_of(struct making *m, const struct tiling *c, struct err *e)
     return true;
 }
 
-/* Makes the schedule of a tiling. Nodes that the expert does not schedule get a plain one. */
+/* Makes the schedule of a tiling.  Nodes that the expert does not schedule get a plain schedule. */
 static bool build(struct arena *a, const struct tiling *c, const struct subject *s,
                   const struct program *bare, const struct draft_machine *machine,
                   struct expert_schedule *out, struct err *e)
@@ -435,13 +442,14 @@ static bool build(struct arena *a, const struct tiling *c, const struct subject 
     return ok;
 }
 
-/* The expert for operators that no other expert is for: all nodes get a plain schedule. */
+/* The expert for operators without an expert.  It has no steps, so all nodes get a plain
+ * schedule. */
 static const struct expert plain = {
     .id = "plain", .path = "", .title = "Vector loops over what is contiguous",
     .note = "Every node has loops of its own, or is computed where it is read.",
 };
 
-/* Sets *e: no tiling makes a legal program, and why the last tiling does not. */
+/* Sets *e to: no tiling makes a legal program, and why the last one does not.  Returns false. */
 static bool refused(const char *spec, struct err *e, const struct err *why)
 {
     err_set(e, ERR_NAME, "no expert has a schedule for %.200s: none of the experts' tilings is "
@@ -486,6 +494,7 @@ const char *expert_chosen_text(struct arena *a, const struct expert_schedule *s)
     return param_text(a, &s->chosen);
 }
 
+/* The progress of schedule i of n. */
 struct counted { const struct progress *pr; int i, n; };
 
 static void report_one(void *ctx, const char *what, double fraction)

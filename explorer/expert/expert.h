@@ -11,7 +11,7 @@
  *     let:                                  # names for values, computed one after the other
  *     - {ob: "min(nv * lanes, O)"}
  *     only: "ob * wt <= 24"                 # combinations that make sense
- *     prefer: "ob * wt / (ob + wt)"         # larger is better; decides without measuring
+ *     prefer: "ob * wt / (ob + wt)"         # score of a combination; the largest is best
  *     steps:
  *     - layout set Conv "N H W O"
  *     - {if: padded, step: "loop inline Inp"}
@@ -20,27 +20,29 @@
  * Names in expressions and in {braces}:
  *     N O H W I KH KW, M N K ...  extents of the main node's loops; 1 where there is no such loop
  *     sd sh sw, dd dh dw, G        strides, dilations, number of groups
- *     padded                       whether the main node's operand is padded
+ *     padded                       1: the graph has the tensor Inp_in, the input before padding
  *     in_H in_W ..., in_rank       extents and rank of the main node's operand, with padding
  *     dim_0 dim_1 ...              names of the operand's dims
- *     images                       1: all dims of the operand but the first two are reduced
+ *     images                       1: the main node reduces all dims of its operand but the first 2
  *     operand_bytes                bytes of the operand, with padding
  *     lanes, registers             vector lanes and registers of the target
  *     elem_bytes                   size of an element of the tensors: 2 of f16 and bf16
  *     threads, last_cache          number of threads; bytes of the last cache
- *     main, operand, result        names of the main node's result, its operand, the last tensor
- *     last                         name of the result of the last element-wise node after the main
- *                                  one; without such nodes, of the main one
+ *     main, operand                names of the main node's result and of its operand
+ *     result                       name of the graph's last tensor
+ *     last                         name of the result of the last epilogue node (see below);
+ *                                  without epilogue, of the main node
  *     stream                       1: the result should bypass the caches
- *     accuracy                     the relative error that an algorithm may have
+ *     accuracy                     the largest relative error that an algorithm may have
  *
- * `for: epilogue` makes one line for each element-wise node after the main one, which it names
- * {epilogue}.  `for: fused` makes one line for the main node and each element-wise node after it,
- * except the last of them all; it names the node {fused}.
+ * The epilogue is the element-wise nodes that continue the main node.  A step with `for: epilogue`
+ * makes one line for each of them; {epilogue} is the name of its result.  A step with `for: fused`
+ * makes one line for the main node and each epilogue node, except the last of all these nodes;
+ * {fused} is the name of its result.
  *
- * In a graph of statements, one expert schedules the statement with the most work and the
- * element-wise ones after it.  Other operands of these get the layout of the main result if they
- * have its shape.  Nodes that no expert schedules get a plain schedule (draft.h). */
+ * In a graph of statements, one expert schedules the statement with the most work, and its
+ * epilogue.  If another operand of the epilogue has the shape of the main result, it also gets its
+ * layout.  Nodes that no expert schedules get a plain schedule (draft.h). */
 #ifndef TS_EXPLORER_EXPERT_H
 #define TS_EXPLORER_EXPERT_H
 #include "explorer/expert/param.h"
@@ -51,47 +53,50 @@ struct expert {
     const char *id, *path, *title, *note;
     const char *target;                                  /* "cuda"; NULL: every CPU */
     int n_families; const char *const *family;
-    const char *when, *only, *prefer;  /* NULL: no condition, all combinations, in file order */
+    /* when, only: NULL: no condition; prefer: NULL: combinations are in the order of the file */
+    const char *when, *only, *prefer;
     struct param_grid choose;
-    int n_lets; const struct param_value *let;           /* each has a name and an expression */
+    int n_lets; const struct param_value *let;           /* value: an expression */
     int n_steps; const struct expert_step *step;
 };
-/* A step line of an expert.  each: "epilogue" or "fused" if the line is repeated for several nodes
- * (`for:` above); NULL: one line. */
+/* A step of an expert.  condition: its `if`; NULL: none.  each: its `for`, "epilogue" or "fused";
+ * NULL: the step makes one line. */
 struct expert_step { const char *text, *condition; const char *each; };
-/* accuracy: the largest relative error of an algorithm that experts may choose; 0: none, so all
- * operators are computed as defined. */
-#define EXPERT_ACCURACY 1e-5              /* the default in networks */
+#define EXPERT_ACCURACY 1e-5              /* experts.accuracy in networks, unless set otherwise */
+/* All experts.  accuracy: the largest relative error of an algorithm that an expert may choose; 0:
+ * no expert chooses an algorithm, so all operators are computed as defined. */
 struct experts { int n; const struct expert *const *item; double accuracy; };
 
-/* Whether any expert is for this family on this target (NULL: this CPU).  Its `when` may still
- * exclude the sizes of an operator. */
+/* Whether any expert is for this family of operators on this target (NULL: this CPU).  The `when`
+ * of the expert can still exclude an operator of the family. */
 bool experts_for(const struct experts *all, const char *family, const struct target *target);
 
-/* A schedule of an operator: its step lines, in the order of applying. */
+/* A schedule of an operator that an expert makes. */
 struct expert_schedule {
     const struct expert *expert;
-    struct param_set chosen;                             /* "nv=2, wt=14" */
-    double score;
-    int n; const char *const *step;
+    struct param_set chosen;                             /* its combination of `choose` */
+    double score;                                        /* its value of `prefer`, or 0 */
+    int n; const char *const *step;                      /* its step lines, in order */
 };
-/* Finds at most max legal schedules of spec, among the 400 combinations with the largest `prefer`.
- * They are sorted, best first; equal scores are in the order of expert files.  target: has
- * registers and lanes; NULL: the best of this CPU.  With threads > 1, loops are parallel where the
- * expert has parallel loops.
+/* Finds at most `max` legal schedules of an operator, among the 400 combinations with the largest
+ * score.  Stores them in out[], the largest score first; schedules with equal scores are in the
+ * order of the expert files.  target NULL: the best of this CPU.  If threads > 1, schedules have
+ * parallel loops where the expert has them.
  *
  * If no expert is for this operator or its sizes, there is one plain schedule.  If experts are for
- * it, but none of their tilings is legal: ERR_NAME, or for a graph of statements one plain
- * schedule.  Errors in the expressions of an expert name the expert. */
+ * it but none of their combinations is legal, a graph of statements gets one plain schedule; for
+ * other operators the result is ERR_NAME.  The text of an error in an expression names the
+ * expert. */
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
                       const struct target *target, int threads, int max,
                       struct expert_schedule *out, int *n, struct err *e);
 
-/* Returns the chosen parameters as text: "nv=2, wt=14, order=0". */
+/* Returns s->chosen as text: "nv=2, wt=14, order=0". */
 const char *expert_chosen_text(struct arena *a, const struct expert_schedule *s);
 
-/* Measures n schedules of spec one after the other.  *best gets the index of the one with the least
- * minimum time, *m its measurement.  Failed schedules are skipped; ERR_WRONG when all fail. */
+/* Measures n schedules of an operator one after the other, n >= 1.  *best: the index of the
+ * schedule with the least minimum time; *m: its measurement.  Ignores schedules that fail (crash,
+ * wrong result); ERR_WRONG: all fail. */
 bool expert_fastest(const char *spec, const struct expert_schedule *s, int n,
                     const struct measure_opts *o, const struct progress *pr,
                     const struct cancel *c, int *best, struct measurement *m, struct err *e);

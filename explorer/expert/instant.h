@@ -1,5 +1,5 @@
-/* Schedules for the kernels of a network without any search: the best expert schedule of each, by
- * the experts' own preference. */
+/* Schedules for the kernels of a network, without search or measurement: each kernel gets the
+ * expert schedule with the largest score (expert.h). */
 #ifndef TS_EXPLORER_INSTANT_H
 #define TS_EXPLORER_INSTANT_H
 #include "explorer/expert/expert.h"
@@ -7,8 +7,9 @@
 
 struct instant { const struct experts *experts; const struct target *target; int threads; };
 
-/* A network_choose_fn; ctx: a struct instant. Keeps the layouts of an expert, even if inputs arrive
- * in others. A kernel without an expert reads its inputs in the layouts in which they arrive. */
+/* A network_choose_fn; ctx: a struct instant.  given[n_given]: step lines with the layouts in which
+ * the kernel's inputs arrive.  A kernel with an expert ignores them: the expert chooses the
+ * layouts.  A kernel without an expert keeps them. */
 bool instant_choose(void *ctx, struct arena *a, const char *spec, int n_given,
                     const char *const *given, int *n, const char *const **line, struct err *e);
 #endif

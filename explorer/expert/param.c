@@ -96,7 +96,7 @@ bool param_names(void *ctx, const char *name, struct formula_value *out, struct 
     return true;
 }
 
-/* Appends the text that replaces {inside}. */
+/* Appends the text that replaces the braces with the name or expression `inside`. */
 static bool expand_one(struct str *out, const char *inside, const struct param_set *s,
                        struct err *e)
 {
@@ -115,7 +115,7 @@ static bool expand_one(struct str *out, const char *inside, const struct param_s
     return true;
 }
 
-/* Converts the column of *e, counted from the brace at col, to a column in text. */
+/* Changes the column of *e, which counts from the brace in column `col`, to a column in `text`. */
 static void err_inside(struct err *e, int col, const char *text)
 {
     int len = e->at.len;

@@ -5,7 +5,8 @@
 #include "profile/build/nvrtc.h"
 #include "profile/measure/program_text.h"
 
-/* Compiles the kernels of p.  Without NVRTC, returns true and leaves out->compiled false. */
+/* Compiles the kernels of p, and stores their properties in *out.  Without NVRTC, returns true and
+ * leaves out->compiled false. */
 static bool compile(struct arena *a, const struct program *p, struct expert_rating *out,
                     struct err *e)
 {

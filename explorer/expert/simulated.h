@@ -4,13 +4,14 @@
 #include "explorer/expert/expert.h"
 #include "profile/measure/gpu_memory.h"
 
-/* The properties of a schedule that are known without a device.  compiled: NVRTC was there.  Then
- * registers, shared and stack are the largest values of any kernel, and occupancy is the
- * smallest. */
+/* The properties of a schedule that are known without a device.  compiled: whether NVRTC has
+ * compiled its kernels; if not, the members after it are 0.  registers (per thread), shared and
+ * stack (bytes) are the largest values of any of its kernels; occupancy is the smallest. */
 struct expert_rating {
     struct gpu_cost cost;
-    /* The simulated time by which schedules are ranked: cost.ns, and more if fewer than
-     * EXPERT_WARPS warps run on a multiprocessor, which are too few to hide latencies. */
+    /* The simulated time in nanoseconds, by which schedules are ranked.  It is cost.ns.  If fewer
+     * than EXPERT_WARPS warps fit on a multiprocessor, which are too few to hide latencies, it is
+     * longer in the same proportion. */
     double ns;
     bool compiled;
     int registers;
@@ -18,20 +19,21 @@ struct expert_rating {
     double occupancy;
 };
 #define EXPERT_WARPS 8                    /* two per scheduler: our choice, not from a data sheet */
-/* a program with more accesses of threads is simulated on a sample of its blocks */
+/* if the threads of a program make more accesses, only a sample of its blocks is simulated */
 #define EXPERT_RATED_ACCESSES 1e6
-/* Sets *best to the first of n schedules whose kernels NVRTC compiles without stack; without NVRTC,
- * or if all need stack, to the first of all.  ptxas limits the registers of a thread so that more
- * blocks fit on a multiprocessor, and spills what does not fit.  No formula predicts which tile
- * sizes spill. ERR_CANCEL. */
+/* Sets *best to the first of n schedules whose kernels need no stack memory once NVRTC has compiled
+ * them.  Without NVRTC, or if all schedules need stack, *best is 0.  Kernels need stack because
+ * ptxas limits the registers of a thread, so that more blocks fit on a multiprocessor, and spills
+ * what does not fit.  No formula predicts which tile sizes spill.  ERR_CANCEL: it was cancelled. */
 bool expert_first_without_stack(const char *spec, const struct expert_schedule *s, int n,
                                 const struct cancel *c, int *best, struct err *e);
-/* Rates the program of a schedule. A program whose kernels need stack is rated as well. */
+/* Rates the program of a schedule, even if its kernels need stack. */
 bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const struct cancel *c,
                  struct expert_rating *out, struct err *e);
-/* Sets *best to the schedule with the least simulated time among those that NVRTC compiles without
- * stack.  Without NVRTC, all schedules are considered.  Schedules that cannot be simulated are
- * skipped. ERR_WRONG when none is left. */
+/* Considers the schedules that can be simulated and whose kernels need no stack once NVRTC has
+ * compiled them; without NVRTC, all that can be simulated.  Sets *best to the one with the least
+ * simulated time, and *rating to its rating.  ERR_WRONG: there is none.  ERR_CANCEL: it was
+ * cancelled. */
 bool expert_least_simulated(const char *spec, const struct expert_schedule *s, int n,
                             const struct gpu_memory_opts *o, const struct progress *pr,
                             const struct cancel *c, int *best, struct expert_rating *rating,

@@ -21,7 +21,7 @@ struct ablation {
     struct ablated *row;
     struct compared full;
     int threads;                          /* threads of the measurement */
-    struct comparison how;                /* of the last group (measure_compare_each) */
+    struct comparison how;  /* how the last group of schedules was timed (measure_compare_each) */
 };
 /* Replays the steps of p with each step left out (rebase.h).  ERR_RANGE: p has no steps. */
 bool ablation_plan(const struct program *p, struct ablation **out, struct err *e);
@@ -30,8 +30,8 @@ void ablation_free(struct ablation *a);
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e);
 /* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)", "undecided (0.7 to
- * 1.3)", "nothing: the same code", of an idle step "cannot act with one thread", or why there is
- * no time. */
+ * 1.3)", "nothing: the same code"; "cannot act with one thread" if the step is idle and makes no
+ * difference; or why there is no time. */
 void ablation_print(struct str *out, const struct ablated *row);
 
 /* The step that changed the time most between two states of one schedule (bisect_steps). */
@@ -42,8 +42,8 @@ struct bisection {
     struct ratio whole;                   /* time after step `to` / time after step `from` */
     int timings;                          /* how many times states were timed against each other */
 };
-/* Bisects the steps from+1 to `to` of p: continues with the half that changes the time more. Does
- * not find differences that cancel each other within a half. */
+/* Bisects the steps from + 1 to `to` of p: continues with the half that changes the time more.
+ * Does not find differences that cancel each other within a half. */
 bool bisect_steps(const struct program *p, int from, int to, const struct measure_opts *o,
                   const struct progress *pr, const struct cancel *c, struct bisection *out,
                   struct err *e);
@@ -51,7 +51,7 @@ bool bisect_steps(const struct program *p, int from, int to, const struct measur
  * whether it is faster. */
 void bisect_print(struct str *out, const struct bisection *b);
 
-/* Returns the position of the k-th applied (not held) step among all steps that lead to a state.
- * Both numbers count from 1. */
+/* Returns the position of the k-th applied (not held) step among all steps, also held ones, that
+ * lead to a state.  Both numbers count from 1. */
 int ablation_step_number(const struct history *h, int state, int k);
 #endif

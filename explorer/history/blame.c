@@ -27,7 +27,8 @@ static bool contains(const char *name, const char *part)
 }
 
 /* Adds the loops from which a step made the loop `name`: the loops of `old` that the step replaced
- * and whose names are related (O for O.1, N and H for N_H), or else all loops that it replaced. */
+ * and whose names are related (O for O.1, N and H for N_H); if there are none, all loops that the
+ * step replaced. */
 static void add_origins(struct blamed *b, const struct stage *old, const struct stage *now,
                         const char *name)
 {
@@ -53,7 +54,8 @@ static bool names_loop(const struct step *s, const char *stage, const char *loop
     return found;
 }
 
-/* Returns a description of what step s, between old and now, did to a loop; NULL: nothing. */
+/* Returns a description of what step s did to a loop.  old, now: the loop's stage before and after
+ * the step; old is NULL if there was none.  NULL: the step did nothing to the loop. */
 static const char *effect_on(struct blamed *b, const struct step *s, const struct stage *old,
                              const struct stage *now, const char *loop)
 {
@@ -75,8 +77,8 @@ static const char *effect_on(struct blamed *b, const struct step *s, const struc
     return arena_printf(b->a, s->kind == STEP_LOOP_REORDER ? "moved %s" : "uses %s", loop);
 }
 
-/* Notes what a state's step did to the loops of b. Returns false when the step made the stage of
- * these loops, because older states have no such stage. */
+/* Notes what a state's step did to the loops in b->names.  Returns false when the step made the
+ * stage of these loops: older states do not have this stage. */
 static bool look_at(struct blamed *b, const struct state *at, const struct program *before,
                     int number)
 {

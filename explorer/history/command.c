@@ -1,4 +1,5 @@
-/* Runs command lines. command.def has the arguments of each command; step.c runs steps. */
+/* Runs command lines.  command.def lists the arguments of each command.  A step is run by
+ * history_apply. */
 #include "explorer/history/command.h"
 
 #include <limits.h>
@@ -47,7 +48,7 @@ static bool is_step(const char *word)
     return false;
 }
 
-/* Sets the error that names the words that a command lacks. */
+/* Sets the error of a command whose arguments are missing.  after: the last word that it has. */
 static bool lacks_words(enum command_id id, const char *line, const struct step_word *after,
                         struct err *e)
 {
@@ -59,8 +60,8 @@ static bool lacks_words(enum command_id id, const char *line, const struct step_
     return error_at(e, line, after->col + after->len, 1);
 }
 
-/* Finds the argument of a command.  *out: NULL when it is optional and missing, or the command
- * takes none. */
+/* Finds the argument of a command that takes at most one.  *out: the argument; NULL: the command
+ * takes none, or an optional one is missing. */
 static bool take_argument(enum command_id id, const char *line, const struct step_word *word, int n,
                           const struct step_word **out, struct err *e)
 {
@@ -111,7 +112,7 @@ static bool is_direction(const struct step_word *w)
     return streq(w->text, "up") || streq(w->text, "down");
 }
 
-/* Reads the destination of `move N M` or `move N up|down [PLACES]` from n words. */
+/* Reads the destination of `move N M` or `move N up|down [PLACES]` from the n words after N. */
 static bool take_place(const char *line, const struct step_word *w, int n, int from, int *to,
                        struct err *e)
 {
@@ -165,7 +166,7 @@ static bool run_rebase(struct history *h, enum command_id id, const char *line,
         return error_at(e, line, e->at.col + skipped, e->at.len);
     int steps, here;
     history_path(h, history_branch_index(h), &steps, &here);
-    bool to = id == COMMAND_MOVE && c.at >= 1 && c.at < steps;       /* c.to is wrong, not c.at */
+    bool to = id == COMMAND_MOVE && c.at >= 1 && c.at < steps;    /* the error is about c.to */
     const struct step_word *at = e->code == ERR_STEP ? &word[0] : to ? &word[n - 1] : &word[1];
     return error_at(e, line, at->col, at->len);
 }
@@ -185,8 +186,8 @@ static bool run_step(struct history *h, const char *line, enum command_effect *e
     return true;
 }
 
-/* Returns the number of the step on the current branch that already splits the loop of s; 0: no
- * step does. */
+/* Returns the number of the last step of the current branch that splits the same loop as split step
+ * s; 0: no step does. */
 static int split_of(struct history *h, const struct step *s)
 {
     int n, at, found = 0;
@@ -200,8 +201,8 @@ static int split_of(struct history *h, const struct step *s)
     return found;
 }
 
-/* Applies a step of another branch. If the step is refused, but exactly one text with renamed loops
- * is legal (rename_step), applies that text. */
+/* Applies a step of another branch.  If the step is refused, but exactly one text with renamed
+ * loops is legal (rename_step), applies this text instead. */
 static bool pick(struct history *h, const char *step, enum command_effect *effect, struct err *e)
 {
     const struct step *parsed;
@@ -284,8 +285,8 @@ static bool run_words(struct history *h, const char *line, const struct step_wor
     return true;
 }
 
-/* If the error says that a tile is in the way of the step, makes its fix an `edit` of the step that
- * made the tile. */
+/* If the error says that a tile made by cache_write prevents the step: replaces the error's fix by
+ * an `edit` command that moves the tile. */
 static void fix_tile_step(const struct history *h, const char *line, struct err *e)
 {
     int n, at;

@@ -34,9 +34,9 @@ static void offer(struct completer *c, const char *word, const char *help)
 
 /* --- Slots of the syntax of a step ------------------------------------------------------------ */
 
-/* Returns a word of the syntax of a step without its brackets: with `option`, the i-th word that
- * contains '=' ("at=D"); else the i-th other word after T ("F2"). The word before "..." repeats.
- * NULL: there is no such word. */
+/* Returns a word of the syntax of a step, without its brackets.  The first word, T, does not count.
+ * option = true: the i-th word that contains '=', as "at=D".  option = false: the i-th of the other
+ * words, as "F2"; the word before "..." repeats.  NULL: there is no such word. */
 static const char *slot(struct arena *a, enum step_kind kind, int i, bool option)
 {
     char *text = arena_strdup(a, step_info(kind)->syntax), *rest = NULL;
@@ -95,7 +95,7 @@ static void offer_stages(struct completer *c, const char *except)
     }
 }
 
-/* The dimensions of the layout of a tensor, or the loops of the stage that computes it. */
+/* The dimensions of a tensor's layout, or the loops of a stage. */
 struct dims { int n; struct { const char *name; int64_t extent; bool reduce; } dim[64]; };
 
 static struct dims dims_of(const struct completer *c, bool loops, const char *target)
@@ -135,8 +135,9 @@ static void offer_factor(struct completer *c, int64_t factor, int64_t left)
                        (long long)factor));
 }
 
-/* Offers the factors that divide the rest of the dimension, which is the extent divided by the
- * factors typed so far. The whole rest is offered only as the last of several factors. */
+/* Offers the factors that divide what is left of a dimension: its extent divided by the factors
+ * typed so far, which begin at word `first`.  Everything that is left is offered as one factor only
+ * if a factor was typed before. */
 static void offer_factors(struct completer *c, const struct dims *d, const char *dim, int first)
 {
     int64_t left = 0, large[FACTORS_MAX];

@@ -7,8 +7,8 @@
 #include "kernels/program/contract.h"
 
 #define SAME 1.05  /* predictions up to this ratio apart count as equal */
-#define HELPS 0.9  /* a cure that helps leaves less than this share of the misses */
-#define NEARLY_ALL 0.9  /* share of compulsory misses from which on no cure is expected to help */
+#define HELPS 0.9  /* a cure helps if it leaves less than this share of the misses */
+#define NEARLY_ALL 0.9  /* if at least this share of the misses is compulsory, no cure can help */
 
 const char *const cure_result_name[CURE_RESULT_COUNT] = {
 #define RESULT(id, name) [CURE_##id] = name,
@@ -22,8 +22,8 @@ const char *const tile_fate_name[TILE_FATE_COUNT] = {
 #undef FATE
 };
 
-/* Runs the lines of a row on a copy of the session, until one is refused. Adds to *changes how many
- * lines ran, which the caller undoes. */
+/* Runs the lines of a row on history h, a copy of the session's, until one is refused.  Adds the
+ * number of lines that ran to *changes; the caller must undo them. */
 static bool run_lines(struct history *h, struct forecast *row, int *changes)
 {
     struct str text = {0};
@@ -122,9 +122,9 @@ static enum group group_of(const struct forecast *row)
          : forecast_is_long(row) ? SEVERAL_STEPS : ONE_STEP;
 }
 
-/* Returns the index of the best of n rows.  Finds the fewest misses in the best group; rows of that
- * group within SAME of them count as equal.  Of these, the best is the first that keeps the
- * contract, or else the first. */
+/* Returns the index of the best of n rows.  Finds the fewest misses in the best group.  The rows of
+ * that group with at most SAME times as many count as equal.  Of these rows, returns the first that
+ * keeps the contract; if none does, the first. */
 static int best_of(const struct forecast *row, int n)
 {
     int least = 0;

@@ -20,9 +20,9 @@ enum tile_fate {
 extern const char *const tile_fate_name[TILE_FATE_COUNT];
 
 /* A line of the prompt (command.h), or several with \n between them, and the misses of the program
- * after them.  ok: the misses are known; false if a step was refused or the prediction took too
- * long.  held: number of later steps that no longer apply.  other_contract: the lines change the
- * layout of an input or output (contract.h). */
+ * after them.  ok: whether the misses are known; they are not if a step was refused or the
+ * prediction took too long.  held: number of later steps that no longer apply.  other_contract:
+ * whether the lines change the layout of an input or output (contract.h). */
 struct forecast {
     const char *line;
     bool ok, other_contract;
@@ -46,15 +46,15 @@ int forecast_cures(const struct program *p, const struct lens *l, struct arena *
 bool forecast_lens(const struct program *p, const struct cache_config *cache,
                    const struct target *target, const struct progress *pr, const struct cancel *c,
                    struct forecast *row, int n, struct forecast *now, struct err *e);
-/* Sorts the rows into four groups: one line; several lines; rows that spill a tile or take it out
- * of its registers; unknown misses.  In a group, the fewest misses come first.  Of rows whose
- * misses differ by less than a sample can tell, those that keep the contract come first. */
+/* Sorts the rows into four groups: rows of one line; rows of several lines; rows that spill a tile
+ * or take it out of the registers; rows with unknown misses.  In a group, the fewest misses come
+ * first. Of rows whose misses are nearly equal, those that keep the contract come first. */
 void forecast_rank(struct forecast *row, int n);
 bool forecast_is_long(const struct forecast *row);       /* whether it has several lines */
-/* Whether the row has clearly fewer misses than `now`. */
+/* Whether the row has clearly fewer misses than now->misses.  False if either is unknown. */
 bool forecast_helps(const struct forecast *row, const struct forecast *now);
-/* The outcome of n predicted rows: one helps, or the reason why none does. COMPULSORY: nearly all
- * misses are compulsory. */
+/* The outcome of several predicted cures: one helps, or the reason why none does.  COMPULSORY:
+ * nearly all misses of the program are compulsory. */
 #define CURE_RESULTS(X) \
     X(HELPS, "helps") X(NO_MISSES, "no_misses") X(COMPULSORY, "compulsory") \
     X(NO_CANDIDATE, "no_candidate") X(NONE_LEGAL, "none_legal") X(NONE_BETTER, "none_better")

@@ -1,5 +1,5 @@
-/* Lists the steps that forecast_cures proposes.  Smaller changes come first, because of equally
- * good cures the first one is shown first. */
+/* Lists the steps that forecast_cures proposes.  Smaller changes are listed first: forecast_rank
+ * keeps the order of equally good cures. */
 #include "explorer/history/forecast.h"
 
 #include <ctype.h>
@@ -17,8 +17,8 @@ struct curing {
     int n;
 };
 
-/* The loops of stage s around an access, outermost first. axis[i], loop[i]: the index of the i-th
- * of them in the stage and in the lens. */
+/* The n loops of stage s around an access, outermost first.  The i-th of them is s->axis[axis[i]],
+ * and loop[i] is its index in the lens. */
 struct around { const struct stage *s; int site, n, axis[MAX_DIMS], loop[MAX_DIMS]; };
 
 static void add(struct curing *c, struct str *lines)
@@ -37,8 +37,8 @@ static int64_t distance(const struct lens *l, int site, int loop)
     return stride < 0 ? -stride : stride;
 }
 
-/* Finds the loops of a site's own stage around it, except those that became straight code.  Returns
- * whether there are at least two. */
+/* Finds the loops around a site that belong to the site's own stage.  A loop that became straight
+ * code is not one of them.  Returns whether there are at least two. */
 static bool find_around(const struct curing *c, int site, struct around *out)
 {
     const struct lens_site *of = &c->l->site[site];
@@ -71,8 +71,9 @@ static const struct layout *layout_at(const struct curing *c, int site)
     return l && l->rank > 1 ? l : NULL;
 }
 
-/* Adds steps that pad one dimension: the innermost one by 1 line, by 2 lines, and by half as many
- * lines as L1 has sets; each other one, except the outermost, by one element. */
+/* Adds steps that each pad one dimension.  The innermost dimension is padded by 1 line, by 2 lines,
+ * or by half as many lines as L1 has sets; every other one, except the outermost, by one
+ * element. */
 static void add_pads(struct curing *c, int site)
 {
     const struct layout *l = layout_at(c, site);
@@ -88,8 +89,8 @@ static void add_pads(struct curing *c, int site)
     }
 }
 
-/* Returns the dimension along which a loop moves an access, if it moves the access by `bytes`: the
- * outermost dimension whose stride is at most that; -1: none. */
+/* Returns the dimension along which a loop moves an access that it moves by `bytes` in an
+ * iteration: the outermost dimension whose stride is at most `bytes`.  -1: none. */
 static int dim_moved(const struct layout *l, int64_t bytes)
 {
     int64_t stride[MAX_DIMS], elements = bytes / l->tensor->type->bytes;
@@ -100,8 +101,8 @@ static int dim_moved(const struct layout *l, int64_t bytes)
     return -1;
 }
 
-/* For each loop that moves the access from line to line: adds the layout in which the dimension
- * along which it moves is innermost, so that the access stays in a line. */
+/* For each loop that moves the access to another line in every iteration: adds the layout in which
+ * the dimension along which the access moves is innermost, so that the access stays in a line. */
 static void add_layout_orders(struct curing *c, int site)
 {
     const struct layout *l = layout_at(c, site);
@@ -120,8 +121,8 @@ static void add_layout_orders(struct curing *c, int site)
     }
 }
 
-/* Adds the layout in which dimension dim has tiles of `by` elements. The tiles are innermost; the
- * dimensions lie in the given order. */
+/* Adds the layout that splits dimension `dim` into tiles of `by` elements.  The dimensions have the
+ * given order, and a tile is innermost. */
 static void add_block(struct curing *c, const struct layout *l, const int *order, int dim,
                       int64_t by)
 {
@@ -139,8 +140,9 @@ static void add_block(struct curing *c, const struct layout *l, const int *order
     add(c, &s);
 }
 
-/* Orders dimensions, the outermost one first: `first`; then those along which no loop moves the
- * access; then the others in the order of the loops that move the access along them. */
+/* Fills `order` with the dimensions, outermost first: dimension `first`; then those along which no
+ * loop moves the access; then the others, in the order of the loops that move the access along
+ * them. */
 static void order_of_loops(const struct curing *c, const struct layout *l, int site, int first,
                            int *order)
 {
@@ -161,9 +163,9 @@ static void order_of_loops(const struct curing *c, const struct layout *l, int s
             order[--at] = i;
 }
 
-/* Adds layouts of a constant with tiles of one line or half a line, in each dimension along which a
- * loop moves the access from line to line. A constant is packed once, so its caller sees no
- * change. */
+/* If the tensor is a constant: adds layouts with tiles of one line or half a line, in each
+ * dimension along which a loop moves the access to another line.  A constant is packed once, so
+ * that the operator's caller sees no change. */
 static void add_blocks(struct curing *c, int site)
 {
     const struct layout *l = layout_at(c, site);
@@ -187,8 +189,8 @@ static void add_blocks(struct curing *c, int site)
 
 /* --- Orders of loops -------------------------------------------------------------------------- */
 
-/* Adds the line that puts the loops around a site in an order: new position k has old loop
- * order[k].  The line names the loops from the first one to the last one that move. */
+/* Adds the step that reorders the loops around a site: position k gets the loop that is now
+ * order[k].  The step names only the loops between the first and the last one that move. */
 static void add_order(struct curing *c, const struct around *r, const int *order)
 {
     int from = 0, to = r->n - 1;
@@ -217,8 +219,8 @@ static double lines_if_innermost(const struct lens *l, int loop)
     return sum;
 }
 
-/* Adds the order in which inner loops touch fewer new lines than outer ones (McKinley's memory
- * order). */
+/* Adds McKinley's memory order: the fewer new lines a loop would touch if it were innermost, the
+ * further inside it is. */
 static void add_memory_order(struct curing *c, const struct around *r)
 {
     int order[MAX_DIMS];
@@ -342,7 +344,7 @@ static void tile_one(struct curing *c, const struct around *r, int around, int i
         add_tile(c, r, around, i, a, i, a);
 }
 
-/* Tries the largest tile that fits, and the next smaller one. */
+/* Adds at most two tiles: the largest ones that fit, of at most MOST_TILE iterations a loop. */
 static void tile_two(struct curing *c, const struct around *r, int around, int i, int k)
 {
     int64_t n = extent_of(r, i), m = extent_of(r, k);
@@ -357,8 +359,8 @@ static void tile_two(struct curing *c, const struct around *r, int around, int i
     }
 }
 
-/* Adds tiles inside loops whose iterations access the same lines again, if the lines of one
- * iteration do not fit into L1. */
+/* Adds tiles of the loops inside loop `around`, for each loop `around` whose next iteration
+ * accesses the same lines again but whose lines of one iteration do not fit into L1. */
 static void add_tiles(struct curing *c, int site)
 {
     struct around r;
@@ -382,7 +384,7 @@ static void add_tiles(struct curing *c, int site)
 
 /* --- Nests joined ----------------------------------------------------------------------------- */
 
-#define MOST_JOINED 3                     /* most loops inside of which a stage is tried */
+#define MOST_JOINED 3                     /* most loops of a stage inside which another is tried */
 
 static void add_inside(struct curing *c, const char *inner, const struct stage *outer)
 {
@@ -416,7 +418,8 @@ static void add_joined(struct curing *c, int site)
 
 typedef void add_fn(struct curing *c, int site);
 
-/* Adds cures for each access that is blamed for misses that are not compulsory. */
+/* Adds cures for each culprit of the lens (an access with many misses), if enough of its misses are
+ * not compulsory. */
 static void for_culprits(struct curing *c, add_fn *add_cures)
 {
     for (int i = 0; i < lens_n_culprits(c->l); i++) {

@@ -1,8 +1,8 @@
 /* The tree of states.
  *
- * States are only added, and an id is never used twice.  A background measurement of state 7 may
- * finish after the user has moved on, and must not be stored in another state.  States that no
- * branch reaches any more remain in the array. */
+ * States that no branch reaches any more remain in the array, so that no other state gets their id:
+ * a background measurement of state 7 may finish after the user has dropped this state, and must
+ * not be stored in another one.  Only a rebase that fails removes the states that it has added. */
 #include "explorer/history/history_impl.h"
 
 #include <ctype.h>
@@ -182,7 +182,7 @@ bool history_leads(const struct history *h, int old, int young)
     return young == old;
 }
 
-/* Whether a state from `young` back to `old`, which is not included, was measured. */
+/* Whether a state from `young` (included) back to `old` (excluded) was measured. */
 static bool has_measured(const struct history *h, int young, int old)
 {
     for (int id = young; id != old; id = h->states.data[id]->parent)

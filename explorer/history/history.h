@@ -36,7 +36,7 @@ int history_n_branches(const struct history *h);
 const struct branch *history_branch(const struct history *h, int i);
 int history_branch_index(const struct history *h);      /* index of the current branch */
 /* Returns the state ids from state 0 to the tip of branch b, *n of them; *at is the position of
- * the current state of the branch.  Valid until the next change. */
+ * the current state of the branch.  Valid until the next call of history_path or change. */
 const int *history_path(const struct history *h, int b, int *n, int *at);
 /* Returns the position of the current state on the current branch: how many steps lead to it. */
 int history_position(const struct history *h);
@@ -66,18 +66,18 @@ bool history_branch_new(struct history *h, const char *name, struct err *e);
 int history_branch_find(const struct history *h, const char *name, struct err *e);
 /* Notes that the branches, as they are now, are saved in a file. */
 void history_saved(struct history *h);
-/* Whether the branches are those of the last history_saved, each at the same state.  A branch may
- * have one more step at its end, if that step is not measured. */
+/* Whether the branches are those of the last history_saved, each at the same state.  One more
+ * undone step at the end of a branch is allowed if it is not measured. */
 bool history_is_saved(const struct history *h);
-/* Returns the index of a branch whose tip has exactly these n steps, preferably of the current
- * branch; -1: none. */
+/* Returns the index of a branch whose tip has exactly these n applied steps; the current branch if
+ * it is one of several.  -1: no branch has them. */
 int history_branch_with(const struct history *h, const char *const *step, int n);
 bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 /* Stores a copy of *m, including *m->sim.detail. */
 void history_set_measured(struct history *h, int state, const struct measurement *m);
-/* Merges a new measurement into the state's measurement; newest: as in measurement_merge. Returns
- * whether an older, faster time was kept. */
+/* Merges a new measurement into the state's measurement.  newest: the new time is stored even if
+ * the older one is faster.  Returns whether the older, faster time was kept. */
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
 /* Makes the state's measurement with this isa, compiler and number of threads the current one
  * again, if a measurement made in another way has replaced it.  compiler: as in struct measurement;
@@ -86,16 +86,16 @@ void history_prefer(struct history *h, int state, const char *isa, const char *c
                     int threads);
 void history_forget_measured(struct history *h, int state);
 
-/* The effect of the last change of a past step (rebase.h).  what: "changed", "dropped", "moved" or
- * "inserted"; "" when it changed nothing, so that there is nothing to undo. at: the number of the
- * step now.  from: the number that an edited step had before it moved up; 0: it stayed.  replayed:
- * how many later steps were replayed; renamed, held: how many of these were renamed or held.
- * first_held: number of the first held step; 0: none.  kept: the branch that keeps the measured
- * steps as they were before; NULL: none. */
+/* The effect of the last change of a past step (rebase.h). `what`: "changed", "dropped", "moved" or
+ * "inserted"; "": the step stayed as it was, and there is nothing to undo.  `at`: the number of the
+ * step after the change.  `from`: the number that an edited step had before it moved up; 0: it did
+ * not move.  `replayed`: how many later steps were replayed; `renamed`, `held`: how many of these
+ * were renamed or held.  `first_held`: number of the first held step; 0: none.  `kept`: the branch
+ * that keeps the measured steps as they were before the change; NULL: none. */
 struct rebased {
     const char *what;
     int at, from, replayed, renamed, held, first_held;
-    /* number of steps whose names now mean other loops, and the first of these steps */
+    /* how many steps got a new note (struct state), and the number of the first of them */
     int other, first_other;
     const char *kept;
 };
@@ -112,7 +112,8 @@ struct ledger_row {
     /* change: minimum latency / minimum latency of the nearest earlier row that was timed in the
      * same way (measurement_same_way), - 1 */
     bool has_change; double change;
-    /* id of that earlier state, if its contract with the caller differs (contract.h); else -1 */
+    /* id of the state of that earlier row, if its contract with the caller differs (contract.h);
+     * else -1 */
     int other_contract;
     /* simulated L1 misses minus those of that earlier row */
     bool has_misses_change; int64_t misses_change;

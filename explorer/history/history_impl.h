@@ -14,7 +14,8 @@ struct past_change {
     int at, to;                           /* number of the step before and after the change */
 };
 
-/* A measurement of a state; another one, made in another way, has replaced it there. */
+/* An older measurement of a state, which is not the state's `measured` any more: a measurement made
+ * in another way has replaced it. */
 struct other_measured { int state; const struct measurement *m; };
 
 struct history {
@@ -22,11 +23,11 @@ struct history {
     VEC(struct state *) states;
     VEC(struct branch) branches;
     int current;                          /* index of the current branch */
-    VEC(struct branch) saved;             /* branches and current at history_saved */
-    int saved_current;
+    VEC(struct branch) saved;             /* a copy of `branches`, made by history_saved */
+    int saved_current;                    /* `current` when history_saved was called */
     VEC(struct other_measured) others;
     VEC(int) path;                        /* the last result of history_path */
-    VEC(struct past_change) changes;  /* changes of the past; those from n_done on are taken back */
+    VEC(struct past_change) changes;      /* oldest first; those from index n_done on are undone */
     int n_done;
     struct rebased rebased;               /* the result of the last history_rebase */
     const char *said;                     /* history_said; NULL: nothing to say */
@@ -39,8 +40,8 @@ int history_add(struct history *h, int parent, const char *step, const struct pr
                 const char *held);
 /* Copies to a state the measurement of an older state with the same steps, if there is one. */
 void history_recall(struct history *h, int state);
-/* Whether a state from old (included) back to below (excluded) has a measurement that would be
- * lost: no other branch contains `old`. */
+/* Whether a measurement would be lost if the current branch dropped the states from `old` back to
+ * `below` (excluded): one of these states is measured, and no other branch contains `old`. */
 bool history_precious(const struct history *h, int old, int below);
 /* Makes a branch "NAME~1" that ends at state tip, with current state `at`.  Returns its name. */
 const char *history_keep(struct history *h, int tip, int at);

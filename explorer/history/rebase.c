@@ -8,8 +8,8 @@
 
 #define MOST_LISTED 8                     /* most held steps that a message lists */
 
-/* A step of the branch after the change.  was: the state that had the step before; -1: the step is
- * new. */
+/* A step of the branch after the change.  `was`: the state that the step made before the change;
+ * -1: the step is new. */
 struct rebase_item { const char *text; int was; };
 
 struct replay {
@@ -17,7 +17,7 @@ struct replay {
     const struct rebase *change;
     VEC(struct rebase_item) items;
     int first;                            /* number of the first changed item, from 1 */
-    int at, last;  /* at: the current state before the change; last: the last state added */
+    int at, last;  /* at: the current state before the change; last: the state to extend next */
     int new_at;                           /* the state that replaces `at`; -1: none yet */
     int number;                           /* number of the step that is replayed now */
     struct rebased did;
@@ -43,8 +43,8 @@ static bool check_number(const struct history *h, int number, int most, struct e
     return most > 0 ? err_fix(e, "use 1 to %d", most) : err_fix(e, "apply a step first");
 }
 
-/* Refuses a move of an applied step behind an undone one, or of an undone step before an applied
- * one, because the set of applied steps would change.  at: the number of applied steps. */
+/* Refuses a move of an applied step to the undone ones, or of an undone step to the applied ones,
+ * because the set of applied steps would change.  at: the number of applied steps. */
 static bool check_move(const struct rebase *c, int at, struct err *e)
 {
     if (c->kind != REBASE_MOVE || (c->at <= at) == (c->to <= at))
@@ -55,7 +55,7 @@ static bool check_move(const struct rebase *c, int at, struct err *e)
     return err_fix(e, "redo the undone steps first, or apply another step, which drops them");
 }
 
-/* Lists the steps in the order after the change. */
+/* Fills r->items with the steps in their order after the change.  Sets `first`, `at` and `last`. */
 static bool list_items(struct replay *r, struct err *e)
 {
     const struct rebase *c = r->change;
@@ -91,8 +91,8 @@ static bool list_items(struct replay *r, struct err *e)
 
 /* --- Replaying -------------------------------------------------------------------------------- */
 
-/* Returns the inner loop of a split whose outer loop has only one iteration, so that the split
- * divides nothing.  NULL: the split divides its loop, or s is no split. */
+/* Returns the inner loop of a split step s that divides nothing: its outer loop has only one
+ * iteration.  NULL: the split divides its loop, or s is another step. */
 static const struct axis *whole_loop(const struct program *p, const struct step *s)
 {
     char outer[64];
@@ -105,8 +105,8 @@ static const struct axis *whole_loop(const struct program *p, const struct step 
     return one && at + 1 < p->stage[node]->n_axes ? &p->stage[node]->axis[at + 1] : NULL;
 }
 
-/* Appends a note if a split divided its loop before the change but no longer does. Returns whether
- * this is so. */
+/* If a split divided its loop before the change, but no longer does: appends a note and returns
+ * true. */
 static bool note_idle_split(const struct state *s, const struct state *old, const struct step *step,
                             struct arena *a, struct str *out)
 {
@@ -120,8 +120,8 @@ static bool note_idle_split(const struct state *s, const struct state *old, cons
     return true;
 }
 
-/* Notes that names in an applied step now mean other loops, or that its split no longer divides
- * anything. Else an older note stays. */
+/* Sets the note of the last state if names in its step now mean other loops, or if its split no
+ * longer divides anything.  Otherwise the state takes the note of `old`, which it replaces. */
 static void note_other_loops(struct replay *r, const struct state *old, const char *text)
 {
     struct state *s = r->h->states.data[r->last];
@@ -179,7 +179,8 @@ static const char *why_held(struct arena *a, const struct program *p, const stru
     return why;
 }
 
-/* Refuses a move that makes another step illegal: sets the error and the fix of that step. */
+/* Refuses a move after which a step (the moved one or a later one) does not apply.  why: the error
+ * of that step. */
 static bool refuse_move(struct replay *r, const char *text, const struct err *why)
 {
     err_set(r->e, ERR_STEP, "`%.200s`, which would then be step %d, would not apply: %.400s",
@@ -188,7 +189,8 @@ static bool refuse_move(struct replay *r, const char *text, const struct err *wh
                    "instead", why->fix, why->fix[0] ? "; " : "");
 }
 
-/* Applies a later step as it is, or renamed if exactly one renamed line applies; else holds it. */
+/* Applies a step that the branch already had: its text, or the text that it had before it was
+ * renamed, or a renamed text if exactly one applies.  Holds the step if none of these applies. */
 static bool replay_step(struct replay *r, const struct rebase_item *x)
 {
     struct arena *a = r->h->arena;
@@ -256,8 +258,8 @@ static bool replay_all(struct replay *r)
 
 /* --- The branch ------------------------------------------------------------------------------- */
 
-/* Whether the change continues a series of moves. Only the first move of a series keeps the old
- * steps. */
+/* Whether the change is a move right after another move.  Only the first move of such a series
+ * keeps the old steps on a branch. */
 static bool moves_on(const struct history *h, enum rebase_kind kind, const struct branch *before)
 {
     const struct past_change *last = h->n_done ? &h->changes.data[h->n_done - 1] : NULL;
@@ -265,16 +267,17 @@ static bool moves_on(const struct history *h, enum rebase_kind kind, const struc
         && last->after.tip == before->tip;
 }
 
-/* Returns the branch's new current state: the one that replaces its old current state. */
+/* Returns the branch's new current state, which replaces the old one.  Without undone steps, it is
+ * the last state.  After a move, as many steps are applied as before. */
 static int new_place(const struct replay *r, const struct branch *before)
 {
-    bool move = r->change->kind == REBASE_MOVE;           /* keeps the number of applied steps */
+    bool move = r->change->kind == REBASE_MOVE;
     if (before->at == before->tip)
         return r->last;
     if (r->new_at >= 0 && !move)
         return r->new_at;
     int n, at;
-    history_path(r->h, r->h->current, &n, &at);           /* still the old path */
+    history_path(r->h, r->h->current, &n, &at);           /* the branch is still the old one */
     int id = r->last;
     for (int i = r->items.len; i > at - (r->change->kind == REBASE_DROP); i--)
         id = r->h->states.data[id]->parent;
@@ -445,7 +448,7 @@ void history_rebased_print(const struct history *h, struct str *out)
         str_printf(out, "step %d is unchanged", did->at);
         return;
     }
-    /* whether the step is at another place than where it was typed */
+    /* whether to say the step's number: the user may not have chosen it */
     bool elsewhere = did->from || streq(did->what, "inserted");
     if (did->from)
         str_printf(out, "step %d is changed and now step %d", did->from, did->at);

@@ -11,18 +11,18 @@
 #include "explorer/history/history.h"
 
 enum rebase_kind { REBASE_EDIT, REBASE_DROP, REBASE_MOVE, REBASE_INSERT };
-/* at: number of the step on the current branch, from 1; for INSERT, the number that the new step
- * gets.  to: for MOVE, the step's new number; for EDIT, its new number if it moves up (0: it
- * stays).  line: for EDIT and INSERT, the step. */
+/* `at`: number of the step on the current branch, from 1; of INSERT: the number that the new step
+ * gets.  `to`: of MOVE: the step's new number; of EDIT: its new number if it moves up, or 0: it
+ * does not move.  `line`: of EDIT and INSERT: the new step. */
 struct rebase { enum rebase_kind kind; int at, to; const char *line; };
 
 /* Makes the change.  Fails and changes nothing if an edited, inserted or moved step would not apply
  * at its place, or if a move would change or hold another step.  An edited layout step that applies
  * only above loop steps moves there.  A history_undo right after the change takes it back. */
 bool history_rebase(struct history *h, const struct rebase *r, struct err *e);
-/* Inserts a step before an applied step, at the latest place where it is legal and after `set
- * accuracy`.  *e: why the step does not apply in the current state.  Returns false, with *e
- * unchanged, if there is no such place. */
+/* Inserts a step that does not apply to the current state before an applied step: at the latest
+ * place where it is legal, but after `set accuracy`.  Returns false if there is no such place; *e,
+ * which says why the step does not apply to the current state, is then unchanged. */
 bool history_insert_earlier(struct history *h, const char *line, struct err *e);
 /* Appends a sentence on the last change: "2 later steps replayed, 1 renamed; ..." */
 void history_rebased_print(const struct history *h, struct str *out);

@@ -12,7 +12,7 @@ static const char *owner_of(const struct step *s)
     return at_other ? s->arg[0].text : s->target;
 }
 
-/* The present names: loops of a stage, or dimensions of a layout. */
+/* The present names of the loops of a stage, or of the dimensions of a layout. */
 struct loop_names { int n; const char *of[MAX_DIMS * 4]; };
 
 static struct loop_names names_of(const struct program *p, const struct step *s)
@@ -38,8 +38,8 @@ static bool has(const struct loop_names *x, const char *name, size_t len)
     return false;
 }
 
-/* Returns the present names for the loop `name`: its parts, or else the whole loop that contains
- * it. */
+/* Returns the present names for a loop `name` that x does not have: the parts into which it was
+ * split; if there are none, the loop of which it was a part. */
 static struct loop_names now_called(struct arena *a, const struct loop_names *x, const char *name)
 {
     struct loop_names found = {0};
@@ -70,7 +70,7 @@ struct renaming {
     struct err *why;
 };
 
-/* Adds the line if it applies. */
+/* Adds the line to r->line if it applies; else sets *r->why. */
 static void propose(struct renaming *r, const char *text)
 {
     const struct step *s;
@@ -87,7 +87,8 @@ static void propose(struct renaming *r, const char *text)
         err_set(r->why, why.code, "as `%.200s`: %.400s", s->text, why.text);
 }
 
-/* Keeps only the last of equal words: two parts O.0 and O.1 of a list may both have become O. */
+/* Returns the line with only the last of equal words, counted from word `from` on: O.0 and O.1 in a
+ * list of loops may both have become O. */
 static const char *without_repeats(struct arena *a, const char *line, int from)
 {
     const struct step_word *w;
@@ -108,8 +109,9 @@ static const char *without_repeats(struct arena *a, const char *line, int from)
     return text;
 }
 
-/* Appends word i and the words after it to the line `begun`, and proposes the finished line. If a
- * word may mean several present names, a list gets all of them; else each makes a line. */
+/* Appends word i and the words after it to the line `begun`, and proposes the finished line.  If a
+ * word may mean several present names: a step with a list of names gets all of them in one line;
+ * for other steps, each of these names makes a line of its own. */
 static void write_from(struct renaming *r, int i, const char *begun)
 {
     bool list = r->step->kind == STEP_LOOP_REORDER || r->step->kind == STEP_LOOP_FUSE
@@ -163,8 +165,8 @@ static long last_part(const struct stage *s, const char *name)
     return last;
 }
 
-/* Whether `name` is a part of a split loop that means another part now. The first part stays the
- * first; the other parts are counted from the innermost one. */
+/* Whether `name` is a part of a split loop and means another part now: the loop has another number
+ * of parts, and the part another extent.  O.0 is always the outermost part, so it never counts. */
 static bool is_other_part(const struct stage *was, const struct stage *now, const char *name)
 {
     size_t stem;

@@ -93,9 +93,10 @@ static bool is_behind(const struct history *h, const struct branch *b, const str
         && history_leads(h, b->at, x->after.at) && history_leads(h, x->after.at, b->tip);
 }
 
-/* Takes back the last change if b stands where the change left it. If a `goto` led back from there,
- * returns there. Else moves b one step back.  b and done: the current branch and the number of
- * changes done, or copies of both to see what is possible. False: there is nothing to undo. */
+/* Undoes one thing on branch b.  If b's current state is the one that the last change left: undoes
+ * the change.  If it is an earlier one, because of a `goto`: goes to the state that the change
+ * left. Else: goes one step back.  b, done: the current branch and &h->n_done; or copies of both,
+ * for a trial that changes nothing in h.  Returns false if there is nothing to undo. */
 static bool undo_one(struct history *h, struct branch *b, int *done)
 {
     const struct past_change *x = *done ? &h->changes.data[*done - 1] : NULL;
@@ -135,7 +136,7 @@ static bool redo_one(struct history *h, struct branch *b, int *done)
 
 typedef bool move_one(struct history *h, struct branch *b, int *done);
 
-/* Returns how many of n moves are possible. */
+/* Returns how many of n undos or redos are possible. */
 static int possible(struct history *h, int n, move_one *one)
 {
     struct branch b = *history_here(h);
@@ -145,7 +146,7 @@ static int possible(struct history *h, int n, move_one *one)
     return k;
 }
 
-/* Says what n undos or redos did. done: the number of changes done before them; from: the state
+/* Sets h->said: what n undos or redos did.  done: h->n_done before them.  from: the current state
  * before them. */
 static void say_moved(struct history *h, const char *did, int n, int done, int from)
 {
@@ -153,7 +154,7 @@ static void say_moved(struct history *h, const char *did, int n, int done, int f
     const int *path = history_path(h, h->current, &len, &at);
     int step = did[0] == 'r' ? at : at + 1;
     if (n == 1 && changes == 1)
-        return;                           /* take_back and repeat say it */
+        return;                           /* take_back or repeat has set h->said */
     h->said_at = 0;
     if (n == 1 && did[0] == 'u' && history_leads(h, from, path[at]))
         h->said = arena_printf(h->arena, "went back to step %d; the next undo reverts: %s", at,
@@ -170,7 +171,7 @@ static void say_moved(struct history *h, const char *did, int n, int done, int f
                                changes, plural(changes), n - changes, plural(n - changes), at);
 }
 
-/* Makes n moves, of which `most` are possible. */
+/* Undoes or redoes n times.  Refuses if only `most` < n times are possible. */
 static bool move_all(struct history *h, int n, int most, move_one *one, struct err *e)
 {
     int done = h->n_done, from = history_here(h)->at;

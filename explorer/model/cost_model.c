@@ -13,30 +13,30 @@
 #define FIRST 32
 #define GROWTH 1.2
 #define WEIGHT_LEAST 0.05
-#define PEAK_CYCLES 32.0  /* least value of cycles_of: two vectors a cycle */
-#define MOST_CORRECTION 3.0  /* largest correction of an estimate: natural logarithm of a factor */
+#define PEAK_CYCLES 32.0  /* cycles_of a program at peak speed: two vector multiply-adds a cycle */
+#define MOST_CORRECTION 3.0  /* natural logarithm of the largest factor that corrects an estimate */
 /* Training ends after PATIENCE rounds that together lowered the error by less than the fraction
- * PROGRESS. With gamma 0.001 trees stop splitting after about 35 rounds.  TVM's patience of 50
- * makes 85 trees, but the order of unseen programs is the same to three digits (make
- * bench-model). */
+ * PROGRESS.  With gamma 0.001, trees stop splitting after about 35 rounds.  TVM's patience of 50
+ * makes 85 trees, but they order unseen programs no better: the accuracy is the same to three
+ * digits (make bench-model). */
 #define PATIENCE 10
 #define PROGRESS 0.005
 
 struct cost_model {
     struct cost_model_opts o;
-    int columns;                          /* number of columns of the features; 0 = none seen */
+    int columns;                          /* number of columns of the samples; 0 = no samples */
     VEC(float) x;                         /* the rows of all samples */
     VEC(int) first;                       /* per sample: its first row */
-    VEC(double) ms;
+    VEC(double) ms;                       /* per sample: its time; INFINITY = failed */
     VEC(double) cycles;                   /* per sample: its estimated cycles (cycles_of) */
     bool corrects;                        /* whether the ensemble corrects estimates of cycles */
-    double level;                         /* if `corrects`: mean of log(cycles / ms) */
-    double best_ms;
+    double level;                         /* if `corrects`: weighted mean of log(cycles / ms) */
+    double best_ms;                       /* the least time; INFINITY = none */
     struct xgb *ensemble;                 /* the trained trees; NULL = not trained yet */
     int n_used, used[FEATURES_ALL];       /* columns that the ensemble uses */
-    int trained_at;                       /* number of samples at the last training */
-    struct { double score, ms; } window[MODEL_WINDOW];
-    int predicted;                        /* number of samples that were predicted */
+    int trained_at;                       /* number of samples at the last training; 0 = none */
+    struct { double score, ms; } window[MODEL_WINDOW];  /* last predictions (a ring buffer) */
+    int predicted;                        /* number of samples predicted before they were added */
     struct cost_model_stats stats;
 };
 
@@ -83,8 +83,8 @@ static bool usable(const struct features *f)
     return f->rows > 0 && f->columns > 0 && f->columns <= FEATURES_ALL;
 }
 
-/* Returns the estimated cycles of the code, in 1/64 of the least number of vector multiply-adds
- * that the operator needs (feature_work.c); 0: unknown. */
+/* Returns 64 times the estimated cycles of the code, divided by the least number of vector
+ * multiply-adds that the operator needs (feature_work.c); 0: unknown. */
 static double cycles_of(const struct features *f)
 {
     double most = 0;
@@ -93,7 +93,7 @@ static double cycles_of(const struct features *f)
     return exp2(most) - 1;
 }
 
-/* Copies the n used columns of every row.  Returns the end of the copy. */
+/* Copies the n columns used[] of every row to `to`.  Returns the end of the copy. */
 static float *gather(const float *from, int rows, int columns, const int *used, int n, float *to)
 {
     for (int r = 0; r < rows; r++)
@@ -212,7 +212,9 @@ struct packs {
     int *first;                           /* pack p has the rows from first[p] to first[p + 1] */
     double *y, *w;
     bool corrects; double level;          /* see struct cost_model */
-    double error, mark;                   /* error now, and at the last improvement that counted */
+    /* error: the error now; mark: its value when it last fell by the fraction PROGRESS; idle:
+     * number of rounds since then */
+    double error, mark;
     int rounds, idle;
 };
 
@@ -230,8 +232,8 @@ static bool on_round(void *ctx, const float *predicted, float *gradient, float *
     return true;
 }
 
-/* Sets each label to the logarithm of (estimated cycles / time), minus the mean of all samples: how
- * much faster the program is than its estimate says. */
+/* Sets each label to log(estimated cycles / time), minus the weighted mean of the samples with a
+ * time.  It tells how much faster the program is than its estimate predicts. */
 static void label_corrections(const struct cost_model *m, struct packs *p)
 {
     double sum = 0, weights = 0;
@@ -274,7 +276,8 @@ static void label(const struct cost_model *m, struct packs *p)
         label_corrections(m, p);
 }
 
-/* Finds the columns that differ among the samples. Constant columns would only cost time. */
+/* Lists the columns whose values differ among the rows of the samples; if there are none, lists
+ * column 0.  Returns their number.  Training on constant columns would only take time. */
 static int varying(const struct cost_model *m, int *used)
 {
     int n = 0, rows = m->x.len / m->columns;

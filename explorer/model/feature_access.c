@@ -63,8 +63,9 @@ static bool uses(const struct nest *n, const struct feature_access *x, const str
 
 /* --- Regions --------------------------------------------------------------------------------- */
 
-/* Returns the number of elements of the smallest box around all accesses, and stores its extents in
- * box (may be NULL).  No extent exceeds that of the buffer, since guards skip what is outside. */
+/* Returns the number of elements of the smallest box that contains all accesses.  Stores the
+ * extents of the box in box[], unless `box` is NULL.  An extent is at most the extent of the
+ * buffer, because guards skip accesses outside of the buffer. */
 static double region(const struct nest *n, const struct feature_access *x, int64_t *box)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
@@ -86,8 +87,8 @@ static double region(const struct nest *n, const struct feature_access *x, int64
     return elems;
 }
 
-/* Fixes the variable of a loop: to its first value in literal mode (as TVM); else to the middle,
- * away from borders. */
+/* Gives the variable of a loop one value: its first one in literal mode, as TVM does; else the
+ * middle one, which is not at a border. */
 static void span_fix(struct nest *n, const struct tree *loop)
 {
     span_bind(n, loop);
@@ -117,8 +118,9 @@ void feature_touched(struct nest *n, struct feature_site *s)
 
 /* --- Levels ---------------------------------------------------------------------------------- */
 
-/* Computes the bytes of a level.  In literal mode every access of every statement counts; else
- * every buffer counts once, with its largest region. */
+/* Sets `bytes` and `once` of a level.  In literal mode every access of every statement counts; else
+ * every buffer counts once, with its largest region.  largest[n_buffers] must be 0; it is 0 again
+ * afterwards. */
 static void level_bytes(struct nest *n, struct feature_level *l, double *largest)
 {
     for (int s = l->site; s < l->end; s++)
@@ -146,8 +148,9 @@ void feature_level_bytes(struct nest *n)
 
 /* --- Strides and lines ----------------------------------------------------------------------- */
 
-/* Returns how far e moves when var advances by one.  If this is not constant, returns the mean over
- * the range of var (1 if that is 0), with other variables in the middle of their ranges. */
+/* Returns by how much e changes when var advances by one.  If that is not constant, returns the
+ * mean over the range of var, with other variables in the middle of their ranges; if this mean is
+ * 0, returns 1. */
 static double slope(struct nest *n, const struct feature_site *s, const struct expr *e,
                     const struct expr *var)
 {
@@ -171,8 +174,9 @@ static double slope(struct nest *n, const struct feature_site *s, const struct e
     return step > 0 ? step : 1;
 }
 
-/* Returns the least stride of the accesses along a loop, in elements.  For each access, it is the
- * stride along the last dim that the loop's variable indexes.  0: the variable indexes no dim. */
+/* Returns the least stride of the accesses along the loop with variable `var`, in elements.  The
+ * stride of an access is the one along the last dim that `var` indexes.  0: `var` indexes no
+ * dim. */
 static double stride_along(struct nest *n, const struct feature_site *s,
                            const struct feature_access *x, const struct expr *var)
 {
@@ -192,8 +196,8 @@ static double stride_along(struct nest *n, const struct feature_site *s,
     return best;
 }
 
-/* Returns the length in bytes of a contiguous run in the region that all loops touch.  TVM takes
- * the innermost dim that is touched as a whole instead. */
+/* Returns the length in bytes of a contiguous run in the region that all loops touch.  In literal
+ * mode, returns the bytes of the innermost dim that is touched as a whole, as TVM does. */
 static double run_bytes(const struct nest *n, const struct feature_access *x)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
@@ -254,8 +258,8 @@ void feature_group_pieces(struct nest *n)
         n->site.data[i].total = n->site.data[n->site.data[i].group].total;
 }
 
-/* Returns the number of statements of a loop that touch a buffer (pieces count as one); *touched
- * gets the fewest elements that one of them touches. */
+/* Returns the number of statements in a loop that access a buffer; the pieces of a statement count
+ * as one.  Sets *touched to the fewest elements that the loop touches in one of them. */
 static int sharers(struct nest *n, const struct feature_level *l, int buffer, double *touched)
 {
     int count = 0;

@@ -30,7 +30,8 @@ static enum op_class class_of(const struct val *v)
     return OP_CLASSES;
 }
 
-/* Counts the operations of a value. fused: v is a product that a mad already counts. */
+/* Counts the operations of a value.  fused: whether v is a product that was already counted, as a
+ * part of a mad. */
 static void count_value(const struct nest *n, const struct val *v, bool fused, struct op_counts *c)
 {
     if (!v)

@@ -2,7 +2,7 @@
 #include "explorer/model/features_impl.h"
 #include "kernels/base/number.h"
 
-/* most value combinations of the outer loops at which bounds are evaluated */
+/* feature_mean_trips evaluates the bounds for at most this many combinations of outer variables */
 #define MOST_POINTS 256
 
 static int64_t least(int64_t a, int64_t b)
@@ -33,7 +33,7 @@ static struct span sum(struct span a, struct span b, struct span known)
     return s;
 }
 
-/* Returns the interval of a % c. It is exact if a / c has one value in all of a. */
+/* Returns the interval of a % c.  It is exact if all values of `a` have the same a / c. */
 static struct span remainder_of(struct span a, int64_t c)
 {
     int64_t q = floor_div(a.lo, c);
@@ -82,7 +82,7 @@ void span_bind(struct nest *n, const struct tree *loop)
         s.lo = span_of(n, loop->begin).lo;
     if (loop->end)
         s.hi = span_of(n, loop->end).hi - 1;
-    if (s.hi < s.lo)                      /* the loop never runs, but counts as one iteration */
+    if (s.hi < s.lo)                      /* a loop that never runs counts as one iteration */
         s.hi = s.lo;
     n->span[loop->var->var] = s;
 }

@@ -1,8 +1,8 @@
-/* The columns of the generated code: what it executes, as multiples of the least work that the
- * operator needs. */
+/* The columns of the generated code: what the code executes, most of it divided by the least work
+ * that the operator needs. */
 #include "explorer/model/features_impl.h"
 
-/* ratios are multiplied by this, so that the logarithms of small ratios differ */
+/* the ratios are multiplied by this number, so that the logarithms of small ratios differ */
 #define RATIO_SCALE 64.0
 
 /* Returns the least number of vector multiply-adds that the operator needs. */

@@ -15,10 +15,11 @@ const char *const feature_name[FEATURES_ALL] = {
 
 struct feature_walk {
     struct nest n;
-    /* path: enclosing levels with more than one iteration; all: all enclosing levels */
+    /* indices in n.level of the loops around the present place: `path` has those with more than one
+     * iteration, `all` has all */
     VEC(int) path, all;
-    double prod;
-    double *scope_prod;                   /* per local buffer: how often its scope is executed */
+    double prod;                          /* number of executions of the present place */
+    double *scope_prod;                   /* per local buffer: number of executions of its scope */
 };
 
 static void add_site(struct feature_walk *w, const struct tree *t)
@@ -101,8 +102,8 @@ static void op_columns(const struct nest *n, int buffer, float *row)
     row[FEATURE_SELECT_OP] = feature_scale(selects);
 }
 
-/* Returns the type of an annotation, as an offset from the column "none": 0 none, 1..3 spatial
- * (inner, middle, outer), 4..6 reduction, 7 mixed. */
+/* Returns the type of an annotation (features.h), as an offset from the column "none": 0 none; 1,
+ * 2, 3 inner, middle, outer spatial loop; 4, 5, 6 inner, middle, outer reduction loop; 7 mixed. */
 static int annotation_type(const struct nest *n, const struct feature_site *s, enum loop_ann ann)
 {
     int last = -1, inside = 0, outside = 0;
@@ -145,7 +146,8 @@ static void annotation_columns(const struct nest *n, const struct feature_site *
     column[3 + annotation_type(n, s, ann)] = 1;
 }
 
-/* Whether a column is a flag (types of access and reuse), which is not scaled. */
+/* Whether a column of a buffer is a one-hot column (type of access, type of reuse).  These are not
+ * log-scaled. */
 static bool is_flag(int column)
 {
     return column < 3 || (column >= FEATURE_B0_LOOP_REUSE - FEATURE_B0_READ &&
@@ -171,9 +173,9 @@ static void access_columns(struct nest *n, const struct feature_site *s, float *
                 is_flag(k) ? c[i].x[k] : feature_scale(c[i].x[k]);
 }
 
-/* Computes operations per byte as a function of the number of operations, with a point for each
- * loop, from the innermost outwards.  Samples this function at tenths of all operations, with
- * straight lines between the points. */
+/* Fills the columns of arithmetic intensity.  Each loop, from the innermost outwards, is a point:
+ * the number of operations inside of it, and their number per byte that it touches.  Straight lines
+ * between the points make a function, which is sampled at tenths of all operations. */
 static void intensity_columns(const struct nest *n, const struct feature_site *s, float *row)
 {
     double *ops = ARENA_ARRAY(n->a, double, s->n_loops + 1), *per_byte;
@@ -219,7 +221,8 @@ static void loop_columns(const struct nest *n, const struct feature_site *s, flo
 
 /* --- Columns of the layout ------------------------------------------------------------------- */
 
-/* Returns the stored elements per logical element: more than 1 for padding or overlapping tiles. */
+/* Returns the number of stored elements per logical element.  It is more than 1 if the layout of
+ * the buffer has padding or overlapping tiles. */
 static double expansion(const struct func *f, int buffer)
 {
     const struct buffer *b = &f->buffer[buffer];
@@ -243,7 +246,8 @@ static bool divmod_free(const struct nest *n, const struct feature_site *s)
     return true;
 }
 
-/* Returns the largest number of outer loops that a statement shares with a reader of its result. */
+/* Returns how many outer loops a statement shares with a statement that reads its result: the most
+ * of all such readers. */
 static int shared_loops(const struct nest *n, const struct feature_site *s)
 {
     int best = 0;
@@ -293,8 +297,8 @@ static void layout_columns(const struct nest *n, const struct feature_site *s,
 
 /* --- Rows ------------------------------------------------------------------------------------ */
 
-/* Returns the statement that represents all statements that write the buffer: the one with most
- * work (in literal mode the last, as in TVM). */
+/* Returns the statement that represents all statements that write a buffer: the one with the most
+ * work.  In literal mode it is the last one, as in TVM. */
 static const struct feature_site *chief(const struct nest *n, int buffer)
 {
     const struct feature_site *best = NULL;
@@ -306,7 +310,7 @@ static const struct feature_site *chief(const struct nest *n, int buffer)
     return best;
 }
 
-/* Returns the buffer that the statement with most work writes. */
+/* Returns the buffer that the statement with the most work writes. */
 static int main_buffer(const struct nest *n)
 {
     const struct feature_site *best = &n->site.data[0];

@@ -9,20 +9,21 @@
 
 #define LINE_BYTES 64
 
-/* Values of an index expression, both ends included. */
+/* The interval of the values of an index expression; lo and hi are included. */
 struct span { int64_t lo, hi; };
 
-/* A loop of the tree. */
+/* A loop of the tree, called a level. */
 struct feature_level {
     const struct tree *loop;
-    double trips;  /* mean trip count over the outer loops; literal: the largest */
+    double trips;  /* mean trip count over all iterations of outer loops; literal: the largest */
     int depth;  /* number of outer loops with more than one iteration; -1: this loop has only one */
     int site, end;                        /* the statements inside: nest.site[s], site <= s < end */
-    /* bytes: bytes that the whole loop touches; once: sum of the element sizes of its buffers */
+    /* bytes: number of bytes that the whole loop touches.  once: sum of the element sizes of the
+     * buffers that it touches. */
     double bytes, once;
 };
 
-/* Operations per execution of a statement; see feature_ops.c. */
+/* The number of operations of each class in one execution of a statement (feature_ops.c). */
 enum op_class { OP_MAD, OP_ADDSUB, OP_MUL, OP_DIVMOD, OP_CMP, OP_MATH, OP_OTHER, OP_CLASSES };
 struct op_counts { int real[OP_CLASSES], integer[OP_CLASSES], bools, selects; };
 
@@ -31,24 +32,29 @@ struct feature_access {
     int buffer;
     int bytes;                            /* bytes of an element */
     bool reads, writes;
-    int n;
-    const struct expr *const **idx;  /* the different lists of indices of the accesses, n of them */
-    /* touched[d]: elements that all iterations of loop d touch; touched[n_loops]: one execution */
+    int n;                                /* number of accesses with different indices */
+    const struct expr *const **idx;       /* per access: its indices, one for each dim */
+    /* touched[d]: number of elements that all iterations of loop d touch, while the outer loops do
+     * not move.  touched[n_loops]: number of elements that one execution touches. */
     double *touched;
-    int64_t *box;                         /* per dim: the extent that all loops touch */
+    int64_t *box;                         /* per dim: the extent that all loops together touch */
 };
 
+/* A statement. */
 struct feature_site {
     const struct tree *store;
     int n_loops, n_all;
-    const int *loop;                      /* levels with more than one iteration, outermost first */
-    const int *all;                       /* all levels, outermost first */
-    double prod, work;  /* prod: executions; work: prod times (operations + buffers accessed) */
-    double total;                         /* executions of all pieces of the same statement */
-    double alloc_prod;  /* executions of the scope that allocates the buffer; 0: it is not local */
+    /* the loops around it, outermost first, as indices in nest.level: `loop` has those with more
+     * than one iteration, `all` has all */
+    const int *loop;
+    const int *all;
+    /* prod: number of its executions; work: prod * (its operations + number of buffers accessed) */
+    double prod, work;
+    double total;                         /* number of executions of all pieces of the statement */
+    /* number of executions of the scope that allocates the stored buffer; 0: it is not local */
+    double alloc_prod;
     struct op_counts ops;
-    /* index of the first piece, if a statement was cut into pieces; else its own index */
-    int group;
+    int group;  /* index in nest.site of the first piece of the statement, perhaps this one */
     int n_accesses;
     struct feature_access *access;  /* the first one is to the buffer that is stored */
 };
@@ -59,34 +65,34 @@ struct nest {
     bool literal;
     VEC(struct feature_level) level;
     VEC(struct feature_site) site;
-    /* Per variable of the pool: the interval of its values in the region that is computed now, and
-     * a value at which expressions are evaluated. */
-    struct span *span;
-    int64_t *value;
-    /* mark: number of the present search; seen[group]: the last search that met the group */
+    struct span *span;   /* per variable of the pool: the interval of its values; see span_of */
+    int64_t *value;      /* per variable of the pool: its value where expressions are evaluated */
+    /* for `sharers` in feature_access.c.  mark: number of its call; seen[group]: number of the last
+     * call that counted the group */
     int *seen, mark;
 };
 
-/* Returns the interval of the values of e while every variable is in its interval (n->span).  It is
- * never wider than the bounds of e itself. */
+/* Returns an interval that contains all values of e, if every variable is in its interval n->span.
+ * It is never wider than e->lo to e->hi. */
 struct span span_of(const struct nest *n, const struct expr *e);
-/* Sets the span of the variable of a loop from the spans of the outer loops' variables. */
+/* Sets n->span of a loop's variable, from the spans of the variables of outer loops. */
 void span_bind(struct nest *n, const struct tree *loop);
-/* Returns the mean trip count of a loop inside the given levels, whose spans are set; literal:
- * the largest. */
+/* Returns the mean trip count of a loop over all iterations of the levels outer[n_outer] around it.
+ * In literal mode, returns the largest trip count.  The spans of all these loops must be set. */
 double feature_mean_trips(struct nest *n, const struct tree *loop, const int *outer, int n_outer);
 
 void feature_count_ops(const struct nest *n, const struct tree *store, struct op_counts *out);
-double feature_ops_of(const struct op_counts *c); /* float operations; a mad is two */
+double feature_ops_of(const struct op_counts *c);  /* number of float operations; a mad is two */
 
-/* Sets group and total of every statement.  Where a loop is cut at borders, its pieces contain
- * copies of a statement that differ only in bounds and guards. */
+/* Sets `group` and `total` of every statement.  Where a loop is cut at borders, each piece of the
+ * loop has its own copy of a statement; the copies differ only in bounds and guards. */
 void feature_group_pieces(struct nest *n);
 
-/* Fills s->access, except for bytes, touched and box, which feature_touched sets. */
+/* feature_accesses fills s->access, except for the members bytes, touched and box.
+ * feature_touched sets these. */
 void feature_accesses(struct nest *n, struct feature_site *s);
 void feature_touched(struct nest *n, struct feature_site *s);
-/* Computes bytes and once of every level.  Call this after feature_touched of all sites. */
+/* Sets the members bytes and once of every level.  Call feature_touched for all sites before. */
 void feature_level_bytes(struct nest *n);
 
 /* Returns sgn(x) * log2(|x| + 1). */
@@ -99,8 +105,8 @@ static inline float feature_scale(double x)
 void feature_work_columns(const struct func *f, const struct feature_opts *o, float *row);
 
 struct buffer_columns { double lines, bytes; float x[FEATURES_PER_BUFFER]; };
-/* Computes the 18 columns of an access, not log-scaled, and the lines and bytes by which buffers
- * are sorted. */
+/* Computes the 18 columns of a buffer that a statement accesses.  They are not log-scaled yet.
+ * Also sets lines and bytes, by which the buffers of a row are sorted. */
 void feature_buffer_columns(struct nest *n, const struct feature_site *s,
                             const struct feature_access *x, struct buffer_columns *out);
 #endif

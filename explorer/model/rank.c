@@ -17,8 +17,8 @@ double rank_pair_order(const double *score, const double *time, int n)
     return pairs > 0 ? right / pairs : NAN;
 }
 
-/* Returns the number of values that come before value i: ascending with sign 1, descending with
- * -1. */
+/* Returns the place of value i, from 0, in the sorted list of values: in ascending order for sign
+ * 1, in descending order for sign -1. */
 static int place(const double *value, double sign, int n, int i)
 {
     int before = 0;

@@ -68,7 +68,7 @@ static bool refuse(struct err *e, const char *doing)
                    line + (*line == ' '));
 }
 
-/* Loads XGBoost, and turns off its warnings on the terminal for the calling thread. */
+/* Loads XGBoost if needed, and turns off the warnings that it prints, for the calling thread. */
 static bool enter(struct err *e)
 {
     if (!xgb_available(e))

@@ -26,7 +26,7 @@ struct onnx_tensor {
     int64_t elems;
     const f32 *f;
     const int64_t *i;
-    bool one;  /* whether f or i holds a single element, which is the value of all */
+    bool one;  /* whether f or i has only one number, which all elements have as their value */
 };
 
 enum onnx_attr_kind { ATTR_INT, ATTR_FLOAT, ATTR_TEXT, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR,
@@ -36,7 +36,7 @@ struct onnx_attr {
     enum onnx_attr_kind kind;
     int64_t i;
     double f;
-    int n;                                /* number of elements of ints or floats */
+    int n;                                /* number of elements of `ints` or `floats` */
     const int64_t *ints;
     const f32 *floats;
     const struct onnx_tensor *tensor;
@@ -50,9 +50,9 @@ struct onnx_node {
     const struct onnx_attr *attr;
 };
 
-/* An input or output of the graph.  An open dim, whose size the model leaves free, is -1.  Its
- * dim_name is the name in the model, or NAME.1 for a nameless dim 1 of NAME; other dims have none.
- * rank -1: the shape is unknown. */
+/* An input or output of the graph.  A dim is open if the model leaves its size free: dims[d] is -1
+ * until onnx_set_dims sets it.  dim_name[d] is the model's name for an open dim ("P.1" for a
+ * nameless dim 1 of port P), and NULL for other dims.  rank -1: the shape is unknown. */
 struct onnx_port {
     const char *name;
     int type, rank;
@@ -67,7 +67,7 @@ struct onnx_model {
     struct arena *arena;
     void *data;                           /* the bytes of the file; large tensors point into them */
     const char *file;                     /* path of the file; NULL: read from memory */
-    const char *name, *producer;          /* name: of the graph; producer: "pytorch 1.2", or "" */
+    const char *name, *producer;          /* name of the graph; program that wrote it, or "" */
     int64_t opset, ir;                    /* versions of the operators and of the file format */
     int n_nodes, n_init, n_in, n_out, n_declared;
     const struct onnx_node *node;
@@ -85,17 +85,17 @@ bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model *
 bool onnx_load(const char *path, struct onnx_model **out, struct err *e);
 void onnx_free(struct onnx_model *m);
 /* Sets open dims from a text like "batch=1,sequence=128".  Fails when a name in it is not the name
- * of an open dim. */
+ * of an open dim of an input. */
 bool onnx_set_dims(struct onnx_model *m, const char *dims, struct err *e);
-void onnx_open_dims(struct onnx_model *m);               /* takes back what onnx_set_dims has set */
+void onnx_open_dims(struct onnx_model *m);  /* makes dims open again that onnx_set_dims has set */
 /* Reads a file with a single tensor, such as test data. */
 bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tensor **out,
                       struct err *e);
 
-/* A tensor of the graph, and the value of the model that it stands for. */
+/* A tensor of the imported graph, and the value of the model that it stands for. */
 struct onnx_binding {
-    const char *tensor, *value;           /* name in the graph; name in the model */
-    const struct onnx_tensor *data;       /* the data; NULL: an input or output of the model */
+    const char *tensor, *value;  /* name of the tensor; name of the value ("": not in the model) */
+    const struct onnx_tensor *data;  /* of a constant, or integers given for an input; else NULL */
 };
 struct onnx_graph {
     struct str text;                      /* the statements; "" when a node is not supported */
@@ -107,14 +107,16 @@ struct onnx_graph {
     const char **shape;                   /* per node: the shape of its first output, or "" */
     struct arena *arena;
 };
-/* Translates a model to statements. given: data of some inputs, for operators that need the values
- * of an input (the shape of a Reshape).  An unsupported node is not a failure (out->reason). */
+/* Translates a model to statements. given: data of some inputs, for operators whose translation
+ * depends on the values of an input (the shape of a Reshape).  An unsupported node is not a
+ * failure: it gets an entry in out->reason. */
 bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *given, int n_given,
                  struct onnx_graph *out, struct err *e);
 void onnx_graph_free(struct onnx_graph *g);
 /* Returns the data, as floats, of the initializer `name`, or of the value `name` that nodes compute
- * from constants.  NULL: there is none, or float32 cannot hold it exactly.  The result lives as
- * long as the model.  A name that ends in ?DIMS first sets these open dims (onnx_set_dims). */
+ * from constants.  Returns NULL when the model has no such constant, or one with an integer that
+ * float32 cannot hold exactly.  The result lives as long as the model.  For a name that ends in
+ * ?DIMS, the value is computed with these sizes of open dims (onnx_set_dims). */
 const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name);
 /* Prints a line per node: operator, name, and the shape or why the node is not supported. */
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g);

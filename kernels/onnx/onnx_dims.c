@@ -4,7 +4,7 @@
 
 #include "kernels/onnx/onnx.h"
 
-/* Sets the open dims called name[n].  Returns how many there are. */
+/* Sets the open dims whose name is the first n bytes of `name`.  Returns how many it has set. */
 static int set_dim(struct onnx_port *port, int n_ports, const char *name, size_t n, int64_t size)
 {
     int found = 0;
@@ -29,7 +29,7 @@ void onnx_open_dims(struct onnx_model *m)
     m->dims = NULL;
 }
 
-/* Sets the error for a name that no open dim has. */
+/* Sets the error for `name`, n bytes long, which no open dim of an input has. */
 static bool no_such_dim(const struct onnx_model *m, const char *name, int n, struct err *e)
 {
     struct str names = { 0 };

@@ -1,7 +1,9 @@
-/* Translates Einsum of one or two tensors.  Two tensors become a product of batches of matrices.
- * Their dims are first moved into this order (batch: in x, y and the result; summed: in x and y):
+/* Translates Einsum of one or two tensors.  Two tensors x and y become a product of batches of
+ * matrices.  There are three kinds of letters: batch (in x, y and the result), summed (in x and y
+ * only), and kept (in x or y, and in the result).  Dims are first moved into this order:
  *
- *     x: batch, kept of x, summed     y: batch, summed, kept of y     ->  batch, kept x, kept y */
+ *     x: batch, kept of x, summed     y: batch, summed, kept of y
+ *     result: batch, kept of x, kept of y */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <ctype.h>
@@ -26,8 +28,8 @@ static void add(struct labels *l, char c)
         l->at[l->n++] = c;
 }
 
-/* Reads the letters of one term, which ends at a comma, a - or the end of the text.  No letter may
- * occur twice in it. */
+/* Reads the letters of one term, which ends at a comma, a - or the end of the text.  Refuses a term
+ * in which a letter occurs twice. */
 static bool read_term(struct imp *im, const char **s, struct labels *out)
 {
     out->n = 0;
@@ -41,8 +43,8 @@ static bool read_term(struct imp *im, const char **s, struct labels *out)
     return true;
 }
 
-/* Sets the letters of the result where the text has no ->: the letters that occur once, in
- * alphabetical order. */
+/* Sets the letters of the result for an equation without ->: the letters that occur in one of the
+ * n inputs only, in alphabetical order. */
 static void implicit(const struct labels *in, int n, struct labels *out)
 {
     out->n = 0;
@@ -79,8 +81,9 @@ static int permute(struct imp *im, int x, const struct labels *from, const struc
     return from->n > 1 ? onnx_emit_transpose(im, x, perm) : x;
 }
 
-/* Appends to *out the letters of l that are in a (not in a, if in_a is false), and likewise in b.
- * Returns the product of their extents in s, the shape of l's tensor. */
+/* Appends to *out the letters of *l that are in *a (in_a false: not in *a), and in *b (in_b false:
+ * not in *b).  Returns the product of their sizes; *s is the shape of the tensor with the letters
+ * *l. */
 static int64_t take(struct labels *out, const struct labels *l, const struct shape *s,
                     const struct labels *a, bool in_a, const struct labels *b, bool in_b)
 {
@@ -125,7 +128,8 @@ static bool product(struct imp *im, const int *in, const struct labels *l,
     return true;
 }
 
-/* Checks that letters and dims fit, and that every letter has one size. */
+/* Checks that every input has as many dims as letters, and that a letter of two inputs has the same
+ * size in both. */
 static bool sizes_fit(struct imp *im, const int *in, const struct labels *l, int n)
 {
     for (int i = 0; i < n; i++) {

@@ -200,7 +200,7 @@ int onnx_emit_transpose(struct imp *im, int x, const int *perm)
 
 bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out)
 {
-    enum { AT_ONCE = 32 };                /* most tensors that one statement joins to *out */
+    enum { AT_ONCE = 32 };                /* most tensors that one statement appends to *out */
     *out = x[0];
     for (int i = 1; i < n;) {
         int part[AT_ONCE + 1] = { *out }, count = 1;

@@ -10,12 +10,13 @@
 struct onnx_external {
     const char *folder, *location;        /* folder: ends with /; location: a path in the folder */
     int64_t offset;
-    size_t n;                             /* how many bytes from offset on */
+    size_t n;                             /* number of bytes to read, from `offset` on */
     int fd;
 };
 
-/* Opens the file, and checks that it lies in the folder and has enough bytes.  The caller allocates
- * the memory only after this has succeeded.  onnx_external_read closes the file. */
+/* Opens the file, and checks that it lies in the folder and has enough bytes.  Allocate memory for
+ * the data only after this has succeeded: a damaged model can ask for any number of bytes. */
 bool onnx_external_open(struct onnx_external *x, struct err *e);
+/* Reads the n bytes into `out`, and closes the file. */
 bool onnx_external_read(struct onnx_external *x, void *out, struct err *e);
 #endif

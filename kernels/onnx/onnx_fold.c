@@ -1,4 +1,5 @@
-/* Folds constants of the model, which shapes and integer inputs depend on. */
+/* Computes nodes whose inputs are constant during the import.  Shapes, axes and other integer
+ * inputs must be known to translate the nodes that read them. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <math.h>
@@ -119,7 +120,8 @@ static const struct onnx_tensor *data_in(struct imp *im, int i)
     return v && v->data && (v->data->i || v->data->f) ? v->data : NULL;
 }
 
-/* Evaluates value v by the float64 reference; its statements depend on constants only. */
+/* Sets got[] to the elements of value v, computed by the float64 reference.  The statements of v
+ * must depend on constants only. */
 static bool evaluate(struct imp *im, struct value *v, double *got)
 {
     struct arena *a = arena_new();
@@ -178,7 +180,8 @@ static bool fold_value(struct imp *im, struct value *v)
     return true;
 }
 
-/* Removes the statements from `first` on, and the references of values to them. */
+/* Removes the statements from index `first` on.  Inputs and outputs of the node that refer to them
+ * have no statement afterwards. */
 static void take_back(struct imp *im, int first)
 {
     for (int i = 0; i < im->n->n_in + im->n->n_out; i++) {
@@ -209,7 +212,7 @@ static bool fold_statements(struct imp *im, const struct handler *h)
             small &= onnx_shape_elems(&v->shape) <= (onnx_is_int(v->type) ? MAX_FOLD
                                                                           : MAX_FOLD_FLOATS);
     }
-    bool view = false;  /* whether a result is a weight in another shape, which keeps its name */
+    bool view = false;  /* a result is a weight in another shape: its statement is kept */
     for (int k = 0; k < im->n->n_out && small; k++) {
         struct value *v = im->n->out[k][0] ? onnx_find_value(im, im->n->out[k]) : NULL;
         if (!v || v->stmt < 0 || v->data)

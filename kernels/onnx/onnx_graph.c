@@ -185,7 +185,7 @@ static bool reads(const struct onnx_node *n, const char *name)
     return false;
 }
 
-/* Whether a later node computes `name` and depends on the results of node `from`. */
+/* Whether `name` is a result of node `from`, or of a later node that depends on `from`. */
 static bool in_cycle(const struct imp *im, int from, const char *name)
 {
     const struct onnx_model *m = im->m;
@@ -206,7 +206,8 @@ static bool in_cycle(const struct imp *im, int from, const char *name)
     return false;
 }
 
-/* Checks that the inputs exist. *blocked: an unsupported node on which an input depends, or -1. */
+/* Checks that the inputs exist.  Sets *blocked to an unsupported node on which an input depends, or
+ * to -1. */
 static bool check_inputs(struct imp *im, int *blocked, struct err *e)
 {
     const struct onnx_node *n = im->n;
@@ -352,7 +353,7 @@ static bool compose(struct imp *im, struct err *e)
     return ok;
 }
 
-/* Marks a node as unsupported: the node of the statement at the line of *e. */
+/* Marks a node as unsupported because of *e: the node whose statement is at the line of *e. */
 static void blame(struct imp *im, const struct err *e)
 {
     int line = 0;
@@ -489,7 +490,8 @@ static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_
     return copy;
 }
 
-/* Finds a constant, as floats. Values that nodes compute from constants are computed anew. */
+/* An initializer is returned as it was read.  For a value that nodes compute from constants, all
+ * nodes are visited again. */
 const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name)
 {
     const char *dims = strrchr(name, '?');
@@ -500,7 +502,7 @@ const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name)
         if (streq(m->init[i].name, name))
             return m->init[i].f || m->init[i].i ? onnx_as_floats(m->arena, &m->init[i], &bad)
                                                 : NULL;
-    struct onnx_model with = *m;      /* the model is kept for other sessions, with other dims */
+    struct onnx_model with = *m;  /* a copy: other sessions use *m with other dims (weights.c) */
     with.in = ARENA_DUP(m->arena, m->in, m->n_in);
     with.out = ARENA_DUP(m->arena, m->out, m->n_out);
     onnx_open_dims(&with);

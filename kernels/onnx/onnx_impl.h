@@ -9,12 +9,13 @@
 #include "kernels/ops/graph.h"
 #include "kernels/onnx/onnx.h"
 
-/* ORDER TYPE: the type numbers of ONNX. */
+/* The numbers of element types in ONNX files; those from 2 to 6 are integers.  onnx_is_int compares
+ * them (ORDER TYPE). */
 enum { TYPE_FLOAT = 1, TYPE_INT64 = 7, TYPE_STRING, TYPE_BOOL, TYPE_FLOAT16, TYPE_DOUBLE,
        TYPE_UINT32, TYPE_UINT64, TYPE_COMPLEX64, TYPE_COMPLEX128, TYPE_BFLOAT16 };
 enum {
     MAX_FOLD = 1 << 16,                   /* most elements of one folded constant */
-    /* most elements of a folded constant of floats: larger weights stay statements */
+    /* most elements of a folded constant of floats; larger results are computed by statements */
     MAX_FOLD_FLOATS = 64,
     MAX_FOLDED = 1 << 24,                 /* most elements of all folded constants */
     MAX_STATEMENTS = 8000
@@ -25,15 +26,15 @@ enum {
 struct shape { int rank; int64_t dim[ONNX_MAX_RANK]; };
 
 struct stmt {
-    const char *op, *params;              /* op "input" and "const" have no arguments */
+    const char *op, *params;              /* the ops "input" and "const" have no arguments */
     int n_in;
     const int *in;                        /* arguments: indices of statements */
     struct shape shape;
     /* want: the model's name for the result, or NULL; name: the name that the statement gets */
     const char *want, *name;
-    const char *value;                    /* input, const: name of the value in the model */
+    const char *value;  /* of op "input" or "const": name of the value in the model, or "" */
     const struct onnx_tensor *data;       /* of a constant, or given for an input; else NULL */
-    int node;                             /* index of the node of the model that caused it */
+    int node;                             /* index of the node that this statement translates */
     bool live;                            /* whether an output of the model needs it */
 };
 
@@ -44,9 +45,9 @@ struct value {
     const struct onnx_tensor *data;  /* of a constant, or integers given for an input; else NULL */
     /* all data given for an input (onnx_import), which onnx_in_floats may read; else NULL */
     const struct onnx_tensor *given;
-    int stmt;                             /* its statement; -1: none yet */
-    int port;                             /* index of the input of the model, or -1 */
-    int blocked;                          /* the unsupported node on which it depends, or -1 */
+    int stmt;                             /* index of its statement; -1: none yet */
+    int port;                             /* index in m->in if it is an input of the model, or -1 */
+    int blocked;                          /* index of an unsupported node it depends on, or -1 */
     int next;                             /* index of the next value in the same bucket; -1: none */
 };
 
@@ -57,8 +58,8 @@ struct imp {
     VEC(struct stmt) stmt;
     VEC(struct value *) value;            /* each is allocated by itself and never moves */
     int *bucket, n_buckets;               /* hash table of the values by name */
-    int64_t folded;                       /* how many elements were folded so far */
-    bool folding;  /* whether new statements only serve to evaluate a constant (onnx_fold) */
+    int64_t folded;                       /* number of elements of all constants made so far */
+    bool folding;  /* new statements only serve to evaluate a constant (onnx_fold) */
     const struct onnx_node *n;            /* the node that is being translated, */
     int node;                             /* and its index */
     int type;  /* type of its results: the type of input 0, unless a handler sets another */
@@ -72,12 +73,13 @@ bool onnx_refuse(struct imp *im, const char *fmt, ...) __attribute__((format(pri
 struct value *onnx_find_value(struct imp *im, const char *name);  /* NULL: no value has this name */
 
 /* Whether tensors of this type hold whole numbers (bool: 0 and 1).  Tensors of all numeric types
- * are computed as float32: whole numbers up to 2^24 are exact, and constants that are not exact are
- * refused. */
+ * are computed as float32: whole numbers up to 2^24 are exact, and integer constants that float32
+ * cannot hold are refused. */
 bool onnx_is_int(int type);
 bool onnx_is_number(int type);
 double onnx_number(const struct onnx_tensor *t, int64_t k);      /* element k */
-/* Returns t with its data as floats.  NULL: float32 cannot hold the number *bad exactly. */
+/* Returns t with its data as floats.  Returns NULL when t has an integer that float32 cannot hold
+ * exactly, and sets *bad to it. */
 const struct onnx_tensor *onnx_as_floats(struct arena *a, const struct onnx_tensor *t,
                                          double *bad);
 
@@ -87,10 +89,10 @@ bool onnx_shape_unknown(struct imp *im, const struct value *v);
 /* Inputs of the node.  If input i is missing, onnx_in_value returns NULL and sets a reason. */
 bool onnx_has_in(const struct imp *im, int i);
 struct value *onnx_in_value(struct imp *im, int i);
-/* Sets *s to the statement of input i, a tensor of floats. */
+/* Set *s to the statement of input i, or of value v; its result is a tensor of floats. */
 bool onnx_in_stmt(struct imp *im, int i, int *s);
 bool onnx_value_stmt(struct imp *im, struct value *v, int *s);
-/* Reads input i, constant integers, into out, which has room for max. Sets *n to their number. */
+/* Reads input i, a constant tensor of integers, into out[max].  Sets *n to the number of them. */
 bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
 /* onnx_in_float reads input i, a single constant number; onnx_in_floats reads up to max numbers. */
 bool onnx_in_float(struct imp *im, int i, double *out);
@@ -106,13 +108,13 @@ bool onnx_attr_ints(struct imp *im, const char *name, int64_t *out, int max, int
 bool onnx_axis_in(struct imp *im, int64_t axis, int rank, int *out);
 
 /* Statements.  onnx_emit and its variants append statements, and return (or set *out to) the index
- * of the one that computes the result. fmt: the parameters. */
+ * of the statement that computes the result. fmt: its parameters, like "axis=%d". */
 int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 int onnx_emit1(struct imp *im, const char *op, int x);  /* the result has the shape of x */
 bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out);/* x and y are broadcast */
-/* Reshapes *y for a broadcast as defined before opset 7, where axis= is the dim of x that the first
- * dim of y matches. */
+/* Reshapes *y for a broadcast with x, if the node has the attributes broadcast=1 and axis= (before
+ * opset 7): axis= is the dim of x that the first dim of *y matches. */
 bool onnx_old_broadcast(struct imp *im, int x, int *y);
 bool onnx_emit_where(struct imp *im, int c, int x, int y, int *out);
 int onnx_emit_trunc(struct imp *im, int x);                              /* rounds towards 0 */
@@ -125,26 +127,28 @@ int onnx_emit_expand(struct imp *im, int x, const struct shape *to);
 bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out);
 int onnx_emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value);
 void onnx_add_constant(struct imp *im, const struct onnx_tensor *t);
-/* Declare a constant: one number, or data that the importer computes, under the name NODE/what. */
+/* Declare a constant: onnx_emit_number one number, onnx_emit_data an array that the importer has
+ * computed, under the name NODE/what. */
 int onnx_emit_number(struct imp *im, double v);
 int onnx_emit_data(struct imp *im, const char *what, const struct shape *shape, const f32 *data);
-/* Multiplies x along an axis of n elements by a matrix of n x `to` elements. */
+/* Multiplies x by a matrix along one axis: the axis has n elements before, `to` elements after, and
+ * the matrix has n x `to`. */
 bool onnx_emit_along(struct imp *im, int x, int axis, const f32 *matrix, int64_t to, int *out);
 const struct shape *onnx_shape_of(const struct imp *im, int s);
 const char *onnx_shape_text(struct imp *im, const struct shape *s, const char *sep);
-int64_t onnx_shape_elems(const struct shape *s);
+int64_t onnx_shape_elems(const struct shape *s);  /* 2^41 if there are more than 2^40 */
 struct shape onnx_at_least_1d(const struct shape *s);
 /* Returns a list of numbers as text: "1,2,3". */
 const char *onnx_list_text(struct imp *im, const int64_t *v, int n);
 
-/* Makes statement s the value of output k of the node; shape is its shape in the model. */
+/* Makes statement s compute output k of the node.  `shape` is the output's shape in the model. */
 void onnx_set_out(struct imp *im, int k, int s, const struct shape *shape);
-bool onnx_done(struct imp *im, int s);  /* sets output 0, with the shape of statement s */
+bool onnx_done(struct imp *im, int s);  /* sets output 0, with the shape of s; returns true */
 void onnx_set_const(struct imp *im, int k, const struct onnx_tensor *t);
 bool onnx_wants_out(const struct imp *im, int k);
 
-/* Translates the nodes of one operator. run: returns false with a reason for a node that is not
- * supported. */
+/* Translates the nodes of one operator.  If a node is not supported, `run` sets a reason; it may
+ * return true or false then. */
 struct handler { const char *op; bool (*run)(struct imp *im); };
 /* Folds a node with constant inputs.  Returns true when it was folded.  Returns false with a reason
  * when the node is not supported, and without a reason when h must translate it. */
@@ -152,8 +156,8 @@ bool onnx_fold(struct imp *im, const struct handler *h);
 
 /* Prints statement i with the names t0, t1, ..., and without the data of constants. */
 void onnx_print_plain(struct imp *im, struct str *out, int i);
-/* Prints the live statements into im->out->text, and sets the bindings of im->out. plain: the names
- * are t0, t1, ... */
+/* Prints the live statements into im->out->text, and sets the bindings of im->out. plain: the
+ * tensors are named t0, t1, ..., instead of after the names in the model. */
 void onnx_print_text(struct imp *im, bool plain);
 
 /* The handlers of each file.  Each list ends with a row of NULLs. */

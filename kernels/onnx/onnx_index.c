@@ -7,8 +7,8 @@
 enum { MAX_MATRIX = 1 << 20, MAX_PICKS = 64 };
 enum { MAX_INDEX = 1 << 24 };             /* float32 holds all integers up to this one */
 
-/* Reads input i, at most max constant indices, into `at`, each converted to [0, n).  Returns how
- * many; 0 when they are not constant, too many, or outside of [-n, n). */
+/* Reads input i, a constant tensor of indices, into at[max]; negative ones count from the end, n.
+ * Returns their number, or 0 when they are not constant, too many, or outside of [-n, n). */
 static int known_indices(struct imp *im, int i, int64_t n, int64_t *at, int max)
 {
     int count;
@@ -81,7 +81,7 @@ static bool gather(struct imp *im)
         if (!onnx_in_stmt(im, 1, &ids))
             return false;
         struct shape all = onnx_at_least_1d(&out);
-        /* a scalar is used as a list of one index; its dim is removed later */
+        /* a scalar index is used as a list of one index; the reshape below removes its dim */
         if (v->shape.rank == 0) {
             all = s;
             all.dim[axis] = 1;
@@ -109,7 +109,8 @@ static bool gather_elements(struct imp *im)
                                    axis));
 }
 
-/* Translates GatherND: flattens the indexed dims, so that the index of an element is a sum. */
+/* Translates GatherND: merges the indexed dims into one.  The index there is the sum of the given
+ * indices, each times the stride of its dim. */
 static bool gather_nd(struct imp *im)
 {
     int64_t batch = onnx_attr_int(im, "batch_dims", 0), stride = 1, rows = 1;
@@ -159,7 +160,8 @@ static bool too_large(struct imp *im, int64_t n, int64_t m)
            !onnx_refuse(im, "a matrix of %lld x %lld is too large", (long long)n, (long long)m);
 }
 
-/* Emits a constant: n numbers first, first + step, ... along one axis of a tensor of this rank. */
+/* Emits a constant tensor of this rank.  Its n elements first, first + step, ... lie along one
+ * axis; the other dims are 1. */
 static int numbers_along(struct imp *im, int rank, int axis, int64_t n, double first, double step)
 {
     struct shape s = { .rank = rank };
@@ -171,9 +173,9 @@ static int numbers_along(struct imp *im, int rank, int axis, int64_t n, double f
     return onnx_emit_data(im, "numbers", &s, f);
 }
 
-/* Emits the index along axis of the largest element of x; of equal ones, the last or (last: false)
- * the first.  Each element equal to the maximum gets a weight from 1 to n, which rises towards the
- * wanted end.  The largest weight gives the index. */
+/* Emits the index along `axis` of the largest element of x.  Among equal elements it takes the last
+ * one if `last` is set, else the first.  Each element equal to the maximum gets a weight from 1 to
+ * n, which rises towards the wanted end.  The largest weight gives the index. */
 static bool emit_argmax(struct imp *im, int x, int axis, bool last, bool keep, int *out)
 {
     struct shape s = *onnx_shape_of(im, x);
@@ -261,7 +263,7 @@ static bool one_hot(struct imp *im)
            onnx_emit2(im, "add", y, off, &y) && onnx_done(im, y);
 }
 
-/* Fills a matrix of n x m with 1 where row - column is in [lo, hi], else 0. */
+/* Returns a matrix of n x m: 1 where row - column is in [lo, hi], else 0. */
 static const f32 *band(struct imp *im, int64_t n, int64_t m, int64_t lo, int64_t hi)
 {
     f32 *f = ARENA_ARRAY(im->a, f32, n * m);
@@ -271,7 +273,7 @@ static const f32 *band(struct imp *im, int64_t n, int64_t m, int64_t lo, int64_t
     return f;
 }
 
-/* Translates Trilu by a mask, and EyeLike by a constant. */
+/* Translates Trilu: x where a constant mask is 1, else 0.  Translates EyeLike: a constant. */
 static bool triangle(struct imp *im)
 {
     int x, y;
@@ -298,7 +300,7 @@ static bool triangle(struct imp *im)
     return onnx_emit_where(im, mask, x, onnx_emit_number(im, 0), &y) && onnx_done(im, y);
 }
 
-/* Translates CumSum: a product with a triangle of ones. */
+/* Translates CumSum to a product with a triangular matrix of ones. */
 static bool cumsum(struct imp *im)
 {
     double at;
@@ -315,8 +317,8 @@ static bool cumsum(struct imp *im)
     return onnx_emit_along(im, x, axis, sum, n, &x) && onnx_done(im, x);
 }
 
-/* Sets, for every element of the result of a scatter, its position in the concatenation of data and
- * updates. */
+/* Sets map[k] to the place from which element k of the result of a scatter comes: an index into the
+ * concatenation of data (shape s) and updates (shape u). */
 static bool scatter_map(struct imp *im, const struct shape *s, const struct shape *u,
                         const struct onnx_tensor *ids, int axis, f32 *map)
 {
@@ -348,8 +350,8 @@ static bool scatter_map(struct imp *im, const struct shape *s, const struct shap
     return true;
 }
 
-/* Whether the indices of a ScatterND into shape s place m updates: each list of r indices places
- * one element for each position of the dims after the first r. */
+/* Whether the indices of a ScatterND into a tensor of shape s fit m updates.  Each list of r
+ * indices places one update for each position in the dims after the first r. */
 static bool fits_nd(const struct onnx_tensor *ids, const struct shape *s, int64_t m)
 {
     int64_t r = ids->rank > 0 ? ids->dims[ids->rank - 1] : 0, each = 1;
@@ -360,7 +362,8 @@ static bool fits_nd(const struct onnx_tensor *ids, const struct shape *s, int64_
     return ids->elems / r * each == m;
 }
 
-/* Translates scatters with constant indices: every element is gathered from data or updates. */
+/* Translates scatters with constant indices to a gather: every element of the result comes from a
+ * known place in the data or the updates. */
 static bool scatter(struct imp *im)
 {
     int x, u, axis = 0, both[2], y;
@@ -393,8 +396,8 @@ static bool scatter(struct imp *im)
     return onnx_emit_reshape(im, y, &s, &y) && onnx_done(im, y);
 }
 
-/* Emits the loss of log probabilities x (N C ...) for the classes `at` (N ...), weighted per class
- * unless weight is -1. */
+/* Emits the loss of log probabilities x (N C ...) for the classes `at` (N ...). weight: the
+ * statement of one weight per class, or -1. */
 static bool emit_loss(struct imp *im, int x, int at, int weight, int *out)
 {
     struct shape s = *onnx_shape_of(im, at), wide = s;
@@ -434,8 +437,8 @@ static bool emit_loss(struct imp *im, int x, int at, int weight, int *out)
     return true;
 }
 
-/* Translates NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss, which is the former applied to
- * a logsoftmax. */
+/* Translates NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss.  The latter is the former of
+ * logsoftmax(x). */
 static bool loss(struct imp *im)
 {
     int x, at, weight = -1, y;

@@ -40,7 +40,7 @@ static bool cast(struct imp *im)
     return cast_to(im, x, v->type, like ? like->type : onnx_attr_int(im, "to", 0), &v->shape);
 }
 
-/* Translates comparisons.  x > y is y < x. */
+/* Translates comparisons.  x > y is computed as y < x. */
 static bool compare(struct imp *im)
 {
     static const struct { const char *op, *stmt; bool swap; } ops[] = {
@@ -102,7 +102,7 @@ static bool is_special(struct imp *im)
     return onnx_done(im, nan ? negated(im, x) : x);
 }
 
-/* Emits x - y * floor(x / y), or for fmod x - y * trunc(x / y). */
+/* Emits x - y * floor(x / y), or x - y * trunc(x / y) if the attribute fmod is 1. */
 static bool mod(struct imp *im)
 {
     int x, y, q, r;
@@ -149,7 +149,7 @@ static bool rounding(struct imp *im)
            onnx_done(im, y);
 }
 
-/* Functions of one tensor that several statements compute. */
+/* Functions of one tensor, each translated to several statements. */
 
 /* Emits (exp(x) + sign * exp(-x)) / 2. */
 static bool hyperbolic(struct imp *im, int x, double sign, int *out)
@@ -198,7 +198,7 @@ static bool trigonometry(struct imp *im)
     return ok && onnx_done(im, y);
 }
 
-/* Emits x moved by bias towards 0 where |x| is above a limit, else 0. */
+/* Emits x, moved by `bias` towards 0, where |x| > lambd, else 0. */
 static bool shrink(struct imp *im)
 {
     double limit = onnx_attr_float(im, "lambd", 0.5), bias = onnx_attr_float(im, "bias", 0);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Translates functions of one tensor that are a statement without parameters. */
+/* Translates functions of one tensor for which there is a statement without parameters. */
 static bool unary(struct imp *im)
 {
     static const struct { const char *op, *stmt; } same[] = {
@@ -169,8 +169,8 @@ static bool arithmetic(struct imp *im)
     return true;
 }
 
-/* Emits x ^ y for any tensors. This is |x| ^ y, with a minus sign where x is negative and y is odd.
- * It is 1 where y is 0, and NaN where x is negative and y is not whole. */
+/* Emits x ^ y for any tensors x and y: exp(y log |x|), negated where x is negative and y is odd.
+ * The result is 1 where y is 0, and NaN where x is negative and y is not whole. */
 static bool general_power(struct imp *im, int x, int y, int *out)
 {
     int size, below, odd, sign, none, whole, wrong;
@@ -189,7 +189,7 @@ static bool general_power(struct imp *im, int x, int y, int *out)
            onnx_emit_where(im, none, one, size, out);
 }
 
-/* Translates Pow.  A small whole exponent is a product. */
+/* Translates Pow.  A constant whole exponent from 1 to 16 becomes a chain of products. */
 static bool power(struct imp *im)
 {
     int x, y;
@@ -214,7 +214,7 @@ static bool power(struct imp *im)
     return onnx_done(im, y);
 }
 
-/* Translates products. Vectors become matrices, and the result loses the dims that were added. */
+/* Translates MatMul.  A vector gets a second dim of 1, which the result loses again. */
 static bool matmul(struct imp *im)
 {
     int x, y;
@@ -289,8 +289,8 @@ static bool batchnorm(struct imp *im)
                                onnx_attr_float(im, "epsilon", 1e-5)));
 }
 
-/* Adds (x - mean) / sqrt(var + eps) over dims.  Sets *mean and *inv to the statements of the mean
- * and of the factor 1 / sqrt(var + eps). */
+/* Emits (x - mean) / sqrt(var + eps), with mean and variance over `dims`.  Sets *mean and *inv to
+ * the statements of the mean and of the factor 1 / sqrt(var + eps). */
 static bool standardize(struct imp *im, int x, unsigned dims, double eps, int *mean, int *inv,
                         int *out)
 {
@@ -358,7 +358,7 @@ static bool instancenorm(struct imp *im)
     return scale_and_shift(im, &channel, &y) && onnx_done(im, y);
 }
 
-/* Translates (x - mean) / (sqrt(var) + 1e-9) over axes. */
+/* Translates MeanVarianceNormalization: (x - mean) / (sqrt(var) + 1e-9), over `axes`. */
 static bool mvn(struct imp *im)
 {
     int64_t axes[ONNX_MAX_RANK] = { 0, 2, 3 };
@@ -400,8 +400,8 @@ static bool softmax(struct imp *im)
     return onnx_emit_reshape(im, x, &s, &x) && onnx_done(im, x);
 }
 
-/* Translates reductions: axes are an attribute or the second input; none means all dims. */
-
+/* Sets *dims to the set of dims that a reduction over `rank` dims reduces.  The axes are the second
+ * input or an attribute.  Without axes, the set has all dims, or none if noop_with_empty_axes. */
 static bool reduce_dims(struct imp *im, int rank, unsigned *dims)
 {
     int64_t axes[ONNX_MAX_RANK];
@@ -461,7 +461,7 @@ static bool reduce(struct imp *im)
     return true;
 }
 
-/* Translates ReduceProd: a product of slices. */
+/* Translates ReduceProd to products of slices of one element. */
 static bool reduce_prod(struct imp *im)
 {
     enum { MAX_FACTORS = 64 };
@@ -492,7 +492,7 @@ static bool reduce_prod(struct imp *im)
 }
 
 /* Translates GroupNormalization.  Before opset 21, scale and bias have one element per group, later
- * one per channel: their length tells which. */
+ * one per channel.  Their length decides here, not the opset. */
 static bool groupnorm(struct imp *im)
 {
     int64_t groups = onnx_attr_int(im, "num_groups", 0);

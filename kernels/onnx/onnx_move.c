@@ -49,7 +49,7 @@ static bool reshaped(struct imp *im, const struct shape *to)
     return true;
 }
 
-/* Translates Reshape. A dim 0 is kept, a dim -1 is inferred. */
+/* Translates Reshape.  A dim of 0 keeps the size that x has there, a dim of -1 is inferred. */
 static bool reshape(struct imp *im)
 {
     int64_t dims[ONNX_MAX_RANK], known = 1;
@@ -97,7 +97,8 @@ static bool flatten(struct imp *im)
     return reshaped(im, &to);
 }
 
-/* Reads axes= or the second input, as a set of the dims of a tensor of this rank. */
+/* Sets *set to the axes in the second input or in axes=, which count the dims of a tensor of this
+ * rank. *given: whether the node has axes at all. */
 static bool axes_of(struct imp *im, int rank, unsigned *set, bool *given)
 {
     int64_t axes[ONNX_MAX_RANK];
@@ -307,8 +308,8 @@ static bool expand(struct imp *im)
     return onnx_done(im, onnx_emit_expand(im, x, &to));
 }
 
-/* Repeats each dim d of x n[d] times, by expansion.  A dim of s elements is reshaped to 1 x s and
- * expanded to n[d] x s; with `inner` it is reshaped to s x 1 and expanded to s x n[d]. */
+/* Repeats each dim d of x n[d] times.  A dim of s elements is reshaped to 1 x s and expanded to
+ * n[d] x s.  If `inner` is set, it is reshaped to s x 1 and expanded to s x n[d]. */
 static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
 {
     struct shape s = *onnx_shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
@@ -346,7 +347,8 @@ static bool tile(struct imp *im)
     return repeat(im, x, n, false);
 }
 
-/* Pads one axis with the mirrored border (mirror) or the repeated border element. */
+/* Pads one axis: with the elements beside the border in reverse order if `mirror` is set, else with
+ * copies of the border element. */
 static bool border(struct imp *im, int x, int axis, int64_t before, int64_t after, bool mirror,
                    int *out)
 {
@@ -422,7 +424,8 @@ static bool pad(struct imp *im)
     return onnx_done(im, x);
 }
 
-/* Translates the moves of blocks of b x b pixels to channels, and back. */
+/* Translates SpaceToDepth, which moves blocks of b x b pixels into channels, and DepthToSpace,
+ * which moves them back. */
 static bool depth(struct imp *im)
 {
     int64_t b = onnx_attr_int(im, "blocksize", 0);

@@ -114,7 +114,7 @@ static const char *entry(const Onnx__TensorProto *p, const char *key)
     return NULL;
 }
 
-/* Reads the data of a tensor that are in a file of their own. */
+/* Sets *raw to the data of a tensor whose data are in another file. */
 static bool read_external(struct onnx_reader *r, const Onnx__TensorProto *p,
                           const struct onnx_tensor *t, struct wire_span *raw)
 {
@@ -136,7 +136,8 @@ static bool read_external(struct onnx_reader *r, const Onnx__TensorProto *p,
     return onnx_external_read(&from, raw->data, &why) || wrong_tensor(r, t, why.text);
 }
 
-/* Sets *raw to the bytes of the tensor; NULL when its data are in other fields. */
+/* Sets *raw to the bytes of the tensor.  raw->data is NULL when its data are in other fields, such
+ * as float_data. */
 static bool read_raw(struct onnx_reader *r, const Onnx__TensorProto *p,
                      const struct onnx_tensor *t, struct wire_span *raw)
 {
@@ -151,7 +152,7 @@ static bool read_raw(struct onnx_reader *r, const Onnx__TensorProto *p,
            wrong_tensor(r, t, "raw_data: not as long as dims say");
 }
 
-/* Reads the integers of raw_data, int64_data or (small types) int32_data. */
+/* Sets t->i from raw_data, int64_data or int32_data. */
 static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p,
                       const struct wire_span *raw, struct onnx_tensor *t)
 {
@@ -176,7 +177,8 @@ static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p,
     return true;
 }
 
-/* Returns the value of a float16, or of a bfloat16, which is the upper half of a float32. */
+/* Returns the value of a float16.  If `brain` is set, h is a bfloat16, the upper half of a
+ * float32. */
 static f32 from_half(uint16_t h, bool brain)
 {
     uint32_t bits = (uint32_t)h << 16;
@@ -211,8 +213,8 @@ static bool read_other_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
     return true;
 }
 
-/* Reads float32.  Large data stay where they are in the file's memory.  To be aligned they move by
- * up to 3 bytes, over the head of their own field. */
+/* Reads float32.  Large data stay in the memory of the file.  To be aligned, they move down by up
+ * to 3 bytes, over the key and the length of their own field, which have at least 3 bytes. */
 static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
                         const struct wire_span *raw, struct onnx_tensor *t)
 {
@@ -243,7 +245,7 @@ static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struc
     if (!read_dims(r, p, t))
         return false;
     if (bytes_per(t->type) == 0)
-        return true;                      /* other types: the data are not read */
+        return true;                      /* the data of other types (strings) are not read */
     if (!read_raw(r, p, t, &raw))
         return false;
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
@@ -349,7 +351,7 @@ static bool read_port(struct onnx_reader *r, const Onnx__ValueInfoProto *p, stru
                        r->what);
     if (!p->type || p->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
         !p->type->tensor_type)
-        return true;                      /* a sequence or a map: only the name is read */
+        return true;                      /* not a tensor, or no type: only the name is read */
     const Onnx__TypeProto__Tensor *t = p->type->tensor_type;
     port->type = t->has_elem_type ? t->elem_type : 0;
     if (!t->shape)
@@ -430,7 +432,7 @@ static void read_declared(struct onnx_reader *r, const Onnx__GraphProto *g, stru
     m->declared = list;
 }
 
-/* Checks that the external data of all tensors fit into memory, before any are read. */
+/* Checks that the external data of all initializers fit into memory, before any are read. */
 static bool external_fits(struct onnx_reader *r, const Onnx__GraphProto *g)
 {
     double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), need = 0;

@@ -1,5 +1,5 @@
-/* Translates Resize and Upsample.  Resizing an axis is a product with a matrix: it has the weight
- * of every old pixel in every new one. */
+/* Translates Resize and Upsample.  Resizing an axis is a product with a matrix: row k and column i
+ * hold the weight of old element k in new element i. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@ struct resize {
     const char *mode, *place, *nearest;
     double cubic, outside;
     bool antialias, exclude;
-    int64_t n, to;                        /* elements of one axis before and after */
-    double scale, start, end;             /* start, end: the roi of this axis */
+    int64_t n, to;                        /* elements of one axis before and after resizing */
+    double scale, start, end;             /* start, end: from the input roi, for this axis */
 };
 
 /* Returns the position in the old axis that corresponds to new element i. */
@@ -58,7 +58,7 @@ static double weight(const struct resize *r, double d)
     return d < 2 ? (((d - 5) * d + 8) * d - 4) * a : 0;
 }
 
-/* Fills column i of the matrix: the weights of the old elements in the new element i. */
+/* Fills column i of the matrix: the weights of the old elements in new element i. */
 static void fill_column(const struct resize *r, int64_t i, f32 *matrix)
 {
     double x = place_of(r, (double)i), sum = 0;
@@ -98,7 +98,8 @@ static bool resize_axis(struct imp *im, const struct resize *r, int x, int axis,
     return onnx_emit_along(im, x, axis, matrix, r->to, out);
 }
 
-/* Whether the axis grows by a whole factor and only repeats elements, so that repeat() suffices. */
+/* Whether resizing the axis only repeats each element a whole number of times, so that repeat()
+ * can do it. */
 static bool repeats(const struct resize *r)
 {
     bool by_whole = r->to % r->n == 0 && r->scale == (double)(r->to / r->n);
@@ -123,14 +124,16 @@ static bool repeat(struct imp *im, int x, int axis, int64_t times, int *out)
            onnx_emit_reshape(im, onnx_emit_expand(im, x, &wide), &s, out);
 }
 
-/* Reads input i, a list of numbers per axis.  *n: 0 when it is missing or empty. */
+/* Reads input i, a list of numbers, into `out`.  Sets *n to their number, 0 when the input is
+ * missing. */
 static bool numbers(struct imp *im, int i, double *out, int *n)
 {
     *n = 0;
     return !onnx_has_in(im, i) || onnx_in_floats(im, i, out, 2 * ONNX_MAX_RANK, n);
 }
 
-/* Computes the size and the scale of the k-th axis that is resized. */
+/* Computes r->to and r->scale of the k-th axis in the list, from its scale or (size not NULL) from
+ * its new size. common: common_scale(). */
 static void fit(struct imp *im, struct resize *r, const double *scale, const double *size, int k,
                 double common)
 {
@@ -145,7 +148,7 @@ static void fit(struct imp *im, struct resize *r, const double *scale, const dou
     r->to = stretch ? (int64_t)size[k] : (int64_t)floor((double)r->n * common + 0.5);
 }
 
-/* Returns the scale that all axes share when their proportions are kept. */
+/* Returns the scale of all axes if keep_aspect_ratio_policy keeps their proportions. */
 static double common_scale(struct imp *im, const struct shape *s, const int64_t *axes, int n,
                            const double *size)
 {

@@ -7,7 +7,8 @@
 
 #include "kernels/ops/source.h"
 
-/* Makes names: identifiers, unique without regard to case, and different from operators. */
+/* Names of tensors in the text: identifiers that differ from each other in more than case, and that
+ * are no names of operators. */
 
 static bool name_taken(const struct imp *im, const char *name, int before)
 {
@@ -33,7 +34,7 @@ static const char *pretty(struct imp *im, int i)
     char stem[40], name[64];
     int n = 0;
     const char *from = s->want ? s->want : s->op;
-    if (strlen(from) > sizeof stem - 2)          /* long names usually differ at the end */
+    if (strlen(from) > sizeof stem - 2)  /* keeps the end, in which long names usually differ */
         from += strlen(from) - (sizeof stem - 2);
     if (!isalpha((unsigned char)*from))
         stem[n++] = 'v';
@@ -54,8 +55,8 @@ static bool is_initializer(const struct onnx_model *m, const char *name)
     return false;
 }
 
-/* Prints the source of a constant.  Weights too long for the text are left without data if the
- * model was read from memory. */
+/* Prints the source of a constant: a few numbers, or the file of the model and the name of the
+ * tensor.  Prints nothing for a long constant of a model that was read from memory. */
 static void print_source(struct imp *im, struct str *out, const struct stmt *s)
 {
     const struct onnx_model *m = im->m;

@@ -7,8 +7,8 @@
 
 enum { MAX_AXES = 3, MAX_STRIDE = 4096 };
 
-/* One spatial axis: size of the input and output (in, out), kernel k, stride s, dilation d, and
- * padding before and after (p). */
+/* One spatial axis: sizes of the input and output (`in`, `out`), size k of the kernel, stride s,
+ * dilation d, padding before (p[0]) and after (p[1]). */
 struct window_span { int64_t in, k, s, d, p[2], out; };
 struct windows { int n; struct window_span axis[MAX_AXES]; bool ceil; };
 
@@ -29,8 +29,8 @@ static bool list_for(struct imp *im, const char *name, int n, int64_t lo, int64_
     return true;
 }
 
-/* Reads the windows from the attributes, the size of the kernel and the sizes of x.  The padding of
- * auto_pad is computed later (fit). */
+/* Sets *w from the attributes, the kernel's sizes k[] and the shape of x, except for the padding of
+ * auto_pad and the output sizes, which fit() computes. */
 static bool read_windows(struct imp *im, const struct shape *x, const int64_t *k,
                          struct windows *w)
 {
@@ -57,7 +57,8 @@ static bool rank_fits(struct imp *im, const struct shape *x)
                        MAX_AXES);
 }
 
-/* Computes the padding of auto_pad, then the size of the output. */
+/* Computes the padding of auto_pad, then the output sizes.  If the last window reaches beyond the
+ * padded input (ceil_mode), the padding grows. */
 static bool fit(struct imp *im, struct windows *w)
 {
     const char *mode = onnx_attr_text(im, "auto_pad");
@@ -82,14 +83,15 @@ static bool fit(struct imp *im, struct windows *w)
                                (long long)span, (long long)(room + span));
         a->out = (w->ceil ? room + a->s - 1 : room) / a->s + 1;
         if (w->ceil && (a->out - 1) * a->s >= a->in + a->p[0])
-            a->out--;                     /* the last window would begin behind the input */
+            a->out--;                     /* the last window would begin after the input's end */
         int64_t more = (a->out - 1) * a->s + span - (a->in + a->p[0] + a->p[1]);
         a->p[1] += more > 0 ? more : 0;
     }
     return true;
 }
 
-/* Prints a parameter of operator families for the last n axes of D H W: k=3, or kh=3 kw=5. */
+/* Prints a parameter of an operator family for the last w->n of the axes D H W, like k=3, or kh=3
+ * kw=5 if the axes differ.  Prints nothing if all axes have the value `otherwise`. */
 static void param(struct str *out, const char *name, const struct windows *w, size_t field,
                   int64_t otherwise)
 {
@@ -142,7 +144,7 @@ static struct shape window_shape(int64_t n, int64_t c, const struct windows *w)
     return s;
 }
 
-/* Makes two axes of one: adds a height of 1. */
+/* Makes windows over one axis two-dimensional: adds a first axis of size 1. */
 static void lift(struct windows *w)
 {
     w->axis[1] = w->axis[0];
@@ -195,7 +197,7 @@ static bool read_conv(struct imp *im, struct onnx_conv *c, bool transposed)
     return read_windows(im, x, k->dim + 2, &c->w);
 }
 
-/* Adds one statement of a convolution family. */
+/* Emits one statement of a convolution family. */
 static int conv_stmt(struct imp *im, const char *family, const int *in, int n_in, int64_t o,
                      const char *more, const struct windows *w)
 {
@@ -206,7 +208,7 @@ static int conv_stmt(struct imp *im, const char *family, const int *in, int n_in
                      n_in == 3 ? " bias=1" : "");
 }
 
-/* Adds one convolution per group, where the family has no groups. */
+/* Emits one convolution per group, for a family whose operators have no groups. */
 static bool conv_by_groups(struct imp *im, const char *family, const struct onnx_conv *c,
                            const char *more, bool transposed, int *out)
 {
@@ -259,7 +261,8 @@ static bool conv(struct imp *im)
     return onnx_emit_reshape(im, y, &to, &y) && onnx_done(im, y);
 }
 
-/* Computes padding and output padding from output_shape, output_padding and auto_pad. */
+/* Computes padding, output padding op[] and output sizes from output_shape, output_padding and
+ * auto_pad. */
 static bool fit_transposed(struct imp *im, struct windows *w, int64_t *op)
 {
     int64_t shape[2 * MAX_AXES];
@@ -315,7 +318,7 @@ static bool conv_transpose(struct imp *im)
     return onnx_emit_reshape(im, y, &to, &y) && onnx_done(im, y);
 }
 
-/* Pools. A window over two axes without dilation is one statement.  Others are computed axis by
+/* Pools.  A pool over two axes without dilation is one statement.  Other pools are computed axis by
  * axis. */
 
 /* Pools x, a 4-D tensor, over its last two dims. */
@@ -330,7 +333,7 @@ static bool pool_two(struct imp *im, const char *family, int x, const struct win
     return true;
 }
 
-/* Computes dilated maxima along the rows of a 4-D tensor by shifted slices. */
+/* Emits a dilated max pool along axis 2 of a 4-D tensor: maxima of shifted slices. */
 static bool dilated_max(struct imp *im, int x, const struct window_span *a, int *out)
 {
     enum { MAX_TAPS = 256 };
@@ -347,7 +350,8 @@ static bool dilated_max(struct imp *im, int x, const struct window_span *a, int 
     return true;
 }
 
-/* Pools along axis d, as a 4-D tensor: the axes before and after d are merged. */
+/* Pools along axis d only.  x becomes a 4-D tensor: axis 0, axes 1 to d - 1 merged, axis d, and the
+ * axes after d merged. */
 static bool pool_one(struct imp *im, const char *family, int x, int d, const struct window_span *a,
                      const char *more, int *out)
 {
@@ -426,7 +430,7 @@ static bool global_pool(struct imp *im)
     return onnx_done(im, onnx_emit_reduce(im, max ? "reduce_max" : "reduce_mean", x, dims, true));
 }
 
-/* Translates x / (bias + alpha / size * sum of squares of `size` channels) ^ beta. */
+/* Translates LRN: x / (bias + alpha / size * (sum of squares over `size` channels)) ^ beta. */
 static bool lrn(struct imp *im)
 {
     int64_t size = onnx_attr_int(im, "size", 0);

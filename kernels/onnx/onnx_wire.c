@@ -29,8 +29,8 @@ static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
     return false;
 }
 
-/* Finds the value of a field, whose key ends at *p.  The value is the *len bytes from *p on, which
- * the caller skips.  A varint is skipped here, and *len is 0. */
+/* Finds the value of a field of type `wire`; *p is the end of the field's key.  Moves *p to the
+ * value, and sets *len to its bytes.  If the value is a varint, moves *p behind it; *len is 0. */
 static bool skip(int wire, const uint8_t **p, const uint8_t *end, uint64_t *len)
 {
     uint64_t number;
@@ -64,7 +64,7 @@ static bool walk(struct wire_walk *w, const ProtobufCMessageDescriptor *d, const
     return true;
 }
 
-/* Copies of messages without the raw data of tensors. */
+/* Copying messages without the raw data of tensors. */
 
 static void put_varint(struct str *out, uint64_t v)
 {
@@ -73,8 +73,8 @@ static void put_varint(struct str *out, uint64_t v)
     str_add_char(out, (char)v);
 }
 
-/* Appends the message [p, end), which walk has checked, to out.  Each raw_data becomes the number
- * of its span. */
+/* Appends the message [p, end), which must have passed walk(), to out.  The value of each raw_data
+ * becomes its index in m->spans. */
 static void thin_out(struct wire_memory *m, const ProtobufCMessageDescriptor *d, uint8_t *p,
                      uint8_t *end, struct str *out)
 {

@@ -15,7 +15,7 @@ struct wire_span { uint8_t *data; size_t len; };
 struct wire_memory {
     ProtobufCAllocator allocator;
     size_t used, limit;
-    bool refused;                         /* whether more memory than the limit was asked for */
+    bool refused;                         /* unpacking needed more memory than the limit */
     VEC(struct wire_span) spans;
 };
 
@@ -23,8 +23,8 @@ struct wire_memory {
  * message with wire_free and the same *m. */
 void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, void *data, size_t n,
                   struct wire_memory *m, struct err *e);
-/* Returns the bytes of a field raw_data. They lie in the data that were unpacked. If there are more
- * than 127, at least 3 bytes of the same message precede them. */
+/* Returns the bytes of a field raw_data, which lie in the data given to wire_unpack.  If there are
+ * more than 127 of them, at least 3 bytes of the same field precede them. */
 struct wire_span wire_raw(const struct wire_memory *m, const ProtobufCBinaryData *field);
 void wire_free(void *message, struct wire_memory *m);
 /* Copies a text of the file, which may contain any bytes.  Bytes that a terminal should not

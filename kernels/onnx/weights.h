@@ -5,15 +5,15 @@
 
 struct weights;
 struct onnx_model;
-/* Reads a model for import. Either the caller frees it, or weights_keep takes ownership so that its
- * data are not read again. */
+/* Reads a model for import.  Either call weights_free, or weights_keep: it takes ownership, so that
+ * weights_tensor_data need not read the file again. */
 struct weights *weights_load(const char *path, struct err *e);
 struct onnx_model *weights_model(struct weights *w);
 void weights_keep(struct weights *w);
 void weights_free(struct weights *w);
-/* Fills data[tensor_elems(t)] with the values in t->source, or with the data of its file; without a
- * source, with random values from the seed.  Fails when the file is missing or has other data; the
- * error names tensor and file.
+/* Fills data[tensor_elems(t)] with the numbers in t->source, or with a tensor of the file that
+ * t->source names; without a source, with random values from the seed.  Fails when the file is
+ * missing or its data have changed; the error names tensor and file.
  *
  * Any thread may call it.  The last few files are kept in memory. */
 bool weights_tensor_data(const struct tensor *t, uint64_t seed, f32 *data, struct err *e);

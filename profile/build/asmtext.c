@@ -35,8 +35,8 @@ static bool is_prefix(const char *name)
     return false;
 }
 
-/* Splits an instruction into name and operands.  A prefix is a separate word, followed by a blank
- * or a semicolon. */
+/* Splits an instruction into prefixes, name and operands.  A prefix is a word before the name; a
+ * blank or a semicolon follows it. */
 static void split_parts(const char *text, size_t len, struct parts *out)
 {
     const char *p = text, *end = text + len, *from;
@@ -93,7 +93,8 @@ static bool starts_with(const char *name, const char *const *word, int n)
 }
 #define STARTS(name, list) starts_with(name, list, COUNT_OF(list))
 
-/* Whether the instruction only computes the address that it names. */
+/* Whether the instruction computes the address of its memory operand, but neither loads nor stores
+ * there. */
 static bool is_address_only(const char *name)
 {
     static const char *const word[] = { "lea", "prefetch", "nop", "clflush", "clwb" };
@@ -120,8 +121,8 @@ static bool is_pure_load(const char *name)
                                             || streq(name, "btl") || streq(name, "btq"));
 }
 
-/* Returns how many accesses the instruction makes at its memory operand.  A gather loads every lane
- * of its last operand; a scatter stores every lane of its first. */
+/* Returns how many accesses the instruction makes through its memory operand: 1, or for a gather
+ * the number of lanes of its last operand, or for a scatter that of its first operand. */
 static int lanes_of(const struct parts *x)
 {
     bool gather = strstr(x->name, "gather") != NULL, scatter = strstr(x->name, "scatter") != NULL;
@@ -129,7 +130,7 @@ static int lanes_of(const struct parts *x)
         return 1;
     const struct asm_operand *o = &x->op[gather ? x->n - 1 : 0];
     int bytes = has(o, "%zmm") ? 64 : has(o, "%ymm") ? 32 : 16;
-    char element = x->name[strlen(x->name) - 1];          /* last letter of ..dps, dpd, dd, dq */
+    char element = x->name[strlen(x->name) - 1];    /* the name ends in ps, pd, dd, qd, dq or qq */
     bool single = str_ends(x->name, "ps") || (element == 'd' && !str_ends(x->name, "pd"));
     return bytes / (single ? 4 : 8);
 }
@@ -158,7 +159,7 @@ static bool is_name(const char *name, const char *word)
         && (name[n] == '\0' || (strchr("lqw", name[n]) && name[n + 1] == '\0'));
 }
 
-/* Counts the accesses of push, pop, call and ret, which do not name the stack pointer. */
+/* Counts the accesses of push, pop, call, ret and leave to the stack, which no operand shows. */
 static void count_stack(const char *name, struct insn *out)
 {
     bool store = is_name(name, "push") || is_name(name, "call");
@@ -178,8 +179,8 @@ static bool has_vector_register(const struct parts *x)
     return false;
 }
 
-/* Whether the instruction works on a single float in a vector register: addss, vfmadd231ss,
- * cvtsi2sdl, vcvttss2si.  vpmaxsd is not one: it works on a vector of integers. */
+/* Whether the instruction works on only one float or double in a vector register: addss,
+ * vfmadd231ss, cvtsi2sdl, vcvttss2si.  vpmaxsd does not: it works on a vector of integers. */
 static bool is_single_float(const char *name)
 {
     static const char *const whole[] = { "vbroadcast", "p", "vp" };
@@ -242,12 +243,13 @@ static void copy_line(struct asm_text *t, const char *line, size_t len)
     str_add_char(&t->padded, '\n');
 }
 
-/* Opens a block.  The counter uses mov and lea, which do not change the flags.  The red zone
- * below the stack pointer may be in use, so the register is saved elsewhere. */
+/* Opens a block, unless one is open.  The counter uses mov and lea, which do not change the flags.
+ * The register is not saved on the stack, because the kernel can have data in the red zone below
+ * the stack pointer. */
 static void open_block(struct asm_reading *r)
 {
     struct asm_text *t = r->out;
-    int at = 8 * (1 + t->block.len);                      /* behind the number of blocks */
+    int at = 8 * (1 + t->block.len);                      /* the number of blocks comes first */
     if (r->open)
         return;
     str_printf(&t->counting,
@@ -269,8 +271,8 @@ static void add_padding(struct asm_reading *r, const char *line, size_t len)
     vec_push(&t->pad, t->block.len - 1);
 }
 
-/* Adds the name of the function that the instruction calls, if it calls one: "call memset@PLT",
- * "call *expf@GOTPCREL(%rip)".  Also notes a rep prefix. */
+/* Adds the name of the function that the instruction calls or jumps to, if it names one: "call
+ * memset@PLT", "call *expf@GOTPCREL(%rip)".  Also sets t->repeats for a rep prefix. */
 static void add_call(struct asm_text *t, const char *text, size_t len)
 {
     struct parts x;
@@ -317,7 +319,7 @@ static bool is_word(const char *line, size_t len, const char *word)
     return len >= n && strncmp(line, word, n) == 0 && (len == n || is_blank(line[n]));
 }
 
-/* Notes whether a section contains code. */
+/* If the line begins a section, notes whether it contains code. */
 static void note_section(struct asm_reading *r, const char *line, size_t len)
 {
     struct asm_operand name;
@@ -344,8 +346,8 @@ static bool is_label(const char *line, size_t len)
         && !memchr(line, '"', len);
 }
 
-/* Reads a line. A debug label also begins a block, although no jump goes to it; that only costs a
- * counter. */
+/* Reads a line. A label of the debug information also begins a block, although no jump goes to it;
+ * that costs only one more counter. */
 static void read_line(struct asm_reading *r, const char *line, size_t len)
 {
     struct asm_text *t = r->out;
@@ -370,7 +372,7 @@ static void read_line(struct asm_reading *r, const char *line, size_t len)
     }
 }
 
-/* Returns the length of the line up to a comment; quoted text contains no comment. */
+/* Returns the length of the line before its comment. A # in quoted text begins no comment. */
 static size_t code_length(const char *line, size_t len)
 {
     bool quoted = false;
@@ -398,7 +400,7 @@ static void add_tables(struct asm_text *t)
         str_printf(&t->padded, "\t.quad\t.Lts_a%d, .Lts_b%d\n", i, i);
 }
 
-/* Removes calls of functions that the text itself defines: their instructions are counted
+/* Removes from t->call the functions that the text itself defines: their instructions are counted
  * already. */
 static void drop_own_calls(struct asm_text *t)
 {

@@ -2,8 +2,8 @@
  * makes a copy of the text that counts how often each block runs.
  *
  * A block begins at a label or after a jump, and ends at the next label or jump; a call does not
- * end it.  The padding that `.p2align` puts before a loop is executed too.  It consists of nops,
- * whose number only the assembler knows (see `padded`). */
+ * end it.  The padding that `.p2align` puts before a loop is executed too.  It consists of nops;
+ * only the assembler knows how many, so `padded` below makes their number readable. */
 #ifndef TS_PROFILE_ASMTEXT_H
 #define TS_PROFILE_ASMTEXT_H
 #include "kernels/base/err.h"
@@ -11,21 +11,21 @@
 #include "kernels/base/vec.h"
 
 /* The kind of an instruction: FMA (of vectors), VECTOR (other vector instructions, also moves and
- * masks), SCALAR (integers and single floats), BRANCH (jump, call, return). */
+ * masks), SCALAR (integers, and one float or double at a time), BRANCH (jump, call, return). */
 enum insn_kind { INSN_FMA, INSN_VECTOR, INSN_SCALAR, INSN_BRANCH, INSN_KINDS };
 
-/* loads, stores: number of memory accesses. An add to memory is both; a gather loads every lane,
- * and a scatter stores every lane. stack_loads, stack_stores: those at an address from the stack
- * pointer (or from the frame pointer, if there is one), and those of push, pop, call and ret. They
- * are spills and accesses to local tiles. */
+/* loads, stores: number of memory accesses. An add to memory is one of each; a gather is a load per
+ * lane, and a scatter is a store per lane. stack_loads, stack_stores: how many of these accesses go
+ * to the stack: their address contains the stack pointer (or the frame pointer, if there is one),
+ * or push, pop, call, ret or leave makes them. They are spills and accesses to local tiles. */
 struct insn {
     enum insn_kind kind;
     int loads, stores, stack_loads, stack_stores;
     bool ends;                           /* a jump or return: it ends a block */
-    bool stops;                          /* control does not continue after it */
+    bool stops;                          /* the next instruction never follows it: jmp, ret */
 };
-/* Reads one instruction, which has no label and no comment. frame: whether %rbp is the frame
- * pointer. */
+/* Reads one instruction; the text must have no label and no comment. frame: whether %rbp is the
+ * frame pointer. */
 struct insn asm_insn_read(const char *text, size_t len, bool frame);
 
 struct asm_block { int64_t n, kind[INSN_KINDS], loads, stores, stack_loads, stack_stores; };
@@ -33,14 +33,14 @@ struct asm_block { int64_t n, kind[INSN_KINDS], loads, stores, stack_loads, stac
 struct asm_text {
     VEC(struct asm_block) block;
     VEC(int) pad;                        /* for each piece of padding, the index of its block */
-    bool repeats;  /* the text has `rep stosq` or the like, each counted once */
-    VEC(char *) call;  /* functions that are called and not defined in the text, once each */
-    /* The text with counters.  It exports `int64_t *ts_blocks(void)`: the number of blocks, then
-     * a count for each.  The counters change no register and no flag; they do not work with
-     * several threads. */
+    bool repeats;  /* the text has `rep stosq` or the like, whose repetitions are not counted */
+    VEC(char *) call;  /* names of the functions that the text calls but does not define */
+    /* The text with counters.  It exports `int64_t *ts_blocks(void)`, which returns the number of
+     * blocks, then a count for each.  The counters change no register and no flag; they do not
+     * work with several threads. */
     struct str counting;
-    /* The text without counters.  It exports `int64_t *ts_pads(void)`: the number of pieces of
-     * padding, then the first and last address of each. */
+    /* The text without counters.  It exports `int64_t *ts_pads(void)`, which returns the number of
+     * pieces of padding, then the address where each begins and the address after its end. */
     struct str padded;
 };
 void asm_read(const char *text, struct asm_text *out);

@@ -27,8 +27,8 @@
 #define ASK_LIMIT_S 10.0
 #define ASK_CC1_LIMIT_S 2.0  /* seconds; a compiler that is a script may hang on the option */
 
-/* A known compiler.  Its version and cc1 are found by starting processes, and are kept while its
- * files do not change. */
+/* A compiler that was examined.  Processes must be started to find its version and the path of cc1,
+ * so both are kept until a file of the compiler changes. */
 struct build_known { struct compiler cc; char cc1[512]; };
 static struct build_known known[8];
 static int n_known;
@@ -61,8 +61,8 @@ static bool resolve(const char *word, struct str *path)
     return access(word, X_OK) == 0;
 }
 
-/* Appends path, size, time and inode of a file: they differ between files, and change with the
- * file. */
+/* Appends the path, size, modification time and inode of a file. They tell files apart, and change
+ * when the file changes. */
 static void add_file(struct str *out, const char *path)
 {
     char *real = realpath(path, NULL);
@@ -130,8 +130,8 @@ static bool ask(const char *command, const char *option, double limit_s,
     return ok;
 }
 
-/* Asks gcc for the path of cc1, the program that it starts to compile C.  Stores "" when the
- * compiler starts no other program. */
+/* Asks gcc for the path of cc1, the program that gcc starts to compile C.  Stores "" if the
+ * compiler names no such program. */
 static void ask_cc1(const char *command, char *out, size_t n)
 {
     struct subprocess_result res;
@@ -237,9 +237,9 @@ static void add_flag(struct flags *f, const char *arg)
         f->arg[f->n++] = arg;
 }
 
-/* Collects the flags.  Without OpenMP most kernels need only memcpy and memset, which the runner
- * has; linking without libraries makes a build a quarter faster. libgcc is static and does not slow
- * the build down. */
+/* Collects the flags.  Without OpenMP the object is linked without libraries, which makes a build a
+ * quarter faster: most kernels need only memcpy and memset, which the runner has.  Two libraries
+ * remain: libgcc, which is static and costs no time, and libm for a source that calls it. */
 static void collect_flags(struct flags *f, const struct compiler *cc, const struct target *t,
                           bool openmp, const char *source, const char *const *more)
 {
@@ -270,8 +270,9 @@ static void hash_this_cpu(void)
 }
 
 /* Builds the text from which the key is computed: the source and everything else that the object
- * depends on (-march=native means this CPU, and the cache may be on a shared disk). The additions
- * are in a comment, which no part of the text can close. */
+ * depends on. This CPU is a part of it, because -march=native means this CPU and the cache may be
+ * on a shared disk. All but the source is in a C comment; every `*` is replaced, so that nothing
+ * can close the comment early. */
 static void key_text(struct str *out, const char *source, const struct compiler *cc,
                      const struct flags *f)
 {
@@ -290,8 +291,8 @@ static void key_text(struct str *out, const char *source, const struct compiler 
     str_free(&tail);
 }
 
-/* Returns the message in a diagnostic line about the file c_path (or about a crash of the
- * compiler), else NULL. */
+/* Returns where the message begins in a line of the log that reports an error in the file c_path or
+ * a crash of the compiler. Returns NULL for any other line. */
 static const char *find_message(const char *line, size_t len, const char *c_path)
 {
     const char *message = memmem(line, len, "internal compiler error", 23);
@@ -301,8 +302,8 @@ static const char *find_message(const char *line, size_t len, const char *c_path
     return message;
 }
 
-/* Appends the first MAX_DIAGNOSTICS messages as "line 12: error: ...". Returns how many messages
- * the log has in all. */
+/* Appends the first MAX_DIAGNOSTICS messages of the log as "line 12: error: ...". Returns how many
+ * messages the whole log has. */
 static int add_diagnostics(struct str *out, const char *log, const char *c_path)
 {
     int n = 0;
@@ -336,9 +337,9 @@ static const char *telling_part(const char *log)
     return lack ? lack : error ? error + 7 : log;
 }
 
-/* Sets the error, and returns false. A message about the generated text, or a crash of the
- * compiler, is the kernel's fault (ERR_COMPILE). Everything else is the environment's (ERR_ENV): no
- * assembler, no libgomp, a bad extra flag, a full disk. */
+/* Sets the error, and returns false. ERR_COMPILE, the kernel's fault: the compiler complained about
+ * the generated text, or crashed. ERR_ENV, the environment's fault: everything else, such as a
+ * missing assembler or libgomp, a bad extra flag, a full disk. */
 static bool refuse(const struct compiler *cc, const char *c_path, const char *log, struct err *e)
 {
     struct str text = {0};
@@ -360,10 +361,11 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
     return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
-/* Writes the words in front of the compiler command: a shell script that runs it.  The script
- * limits the CPU time of each process, sets messages to English, and marks the object as complete
- * after success.  CPU time does not depend on other load; its limit also ends a compiler whose
- * tilescope was killed. */
+/* Writes the words in front of the compiler command: a shell and a script that runs the command.
+ * The script limits the CPU time of each process, sets the language of messages to English, and
+ * after success writes to the lock file (descriptor 3), which marks the object as complete.  CPU
+ * time is limited because it does not depend on other load, and because this limit also ends a
+ * compiler whose tilescope was killed. */
 static int start_words(const char **argv, char *cpu, size_t size, int cpu_s)
 {
     static const char script[] = "LC_ALL=C; export LC_ALL; ulimit -S -t $0 2> /dev/null;"
@@ -375,8 +377,8 @@ static int start_words(const char **argv, char *cpu, size_t size, int cpu_s)
     return COUNT_OF(words) + 1;
 }
 
-/* Whether this signal ended the compiler, or a program that the compiler started and reported as
- * killed. */
+/* Whether signal `sig` ended the compiler, or a program that the compiler started. `name` is how
+ * the log calls the signal. */
 static bool ended_by(const struct subprocess_result *res, int sig, const char *name)
 {
     char gcc[64], clang[64], collect2[64];
@@ -389,8 +391,8 @@ static bool ended_by(const struct subprocess_result *res, int sig, const char *n
     return res->exit_code != 0 && (strstr(log, gcc) || strstr(log, clang) || strstr(log, collect2));
 }
 
-/* Whether the compiler lacked memory: its log or that of the loader says so, or it crashed under a
- * low `ulimit -v`. */
+/* Whether the compiler lacked memory: the log says so, or the limit of address space (`ulimit -v`)
+ * is low and the compiler crashed or could not be loaded. */
 static bool lacks_memory(const char *log)
 {
     struct rlimit l;
@@ -399,7 +401,8 @@ static bool lacks_memory(const char *log)
         || (little && (strstr(log, "failed to map segment") || compiler_crashed(log)));
 }
 
-/* Fails with ERR_KILLED when another process killed the compiler, or memory was exhausted. */
+/* Returns false and sets ERR_KILLED if another process killed the compiler or memory was
+ * exhausted. */
 static bool was_spared(const struct compiler *cc, const struct subprocess_result *res,
                        struct err *e)
 {
@@ -503,7 +506,8 @@ bool build_cached(const struct build_job *b, struct build *out)
     return hit;
 }
 
-/* Compiles the object, unless another process, or the compiler of a killed tilescope, has made it
+/* Takes the object from the cache (*hit = true) or compiles it. The cache is asked again after the
+ * lock is taken: another process, or the compiler of a killed tilescope, may have made the object
  * meanwhile. */
 static bool make_object(const struct build_job *b, const struct flags *flags,
                         const struct str *text, struct objcache_slot *slot, bool *hit,
@@ -525,8 +529,8 @@ static bool make_object(const struct build_job *b, const struct flags *flags,
         && objcache_store(slot, e);
 }
 
-/* Builds a single kernel once more when the compiler was killed, or the cache folder was removed in
- * the meantime. */
+/* A source of one kernel is built a second time if the compiler was killed, or if temp_c is gone
+ * because the cache folder was removed during the build. */
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e)
 {

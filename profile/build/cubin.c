@@ -6,7 +6,7 @@
 #include "profile/build/nvrtc.h"
 #include "profile/build/objcache.h"
 
-/* Compiles the source and writes the file of the slot. */
+/* Compiles the source and writes the object to temp_so of the slot. */
 static bool compile(const struct objcache_slot *slot, const char *source,
                     const struct gen_launches *launches, const char *arch, struct err *e)
 {

@@ -5,8 +5,9 @@
 #include "profile/build/build.h"
 #include "profile/cuda/object.h"
 
-/* Compiles source by NVRTC for an architecture such as "sm_90", or takes the file from the cache of
- * build_shared.  version: NVRTC's version.  ERR_ENV: there is no NVRTC.  ERR_COMPILE. */
+/* Compiles source by NVRTC for an architecture such as "sm_90", or takes the file from the cache
+ * that build_shared uses too.  Stores NVRTC's version in `version`.  ERR_ENV: there is no NVRTC.
+ * ERR_COMPILE: NVRTC refused the source. */
 bool cubin_build(const char *source, const struct gen_launches *launches, const char *arch,
                  const struct cancel *c, struct build *out, char version[32], struct err *e);
 #endif

@@ -10,7 +10,8 @@
 
 #define OBJDUMP_LIMIT_S 20.0
 
-/* One instruction line of the dump: its address, its text (not terminated), and the line of C. */
+/* One instruction line of the dump: its address, its text (without a NUL at its end), and its line
+ * of the C source. */
 struct disasm_line { unsigned long long address; const char *text; int len, c_line; };
 typedef VEC(struct disasm_line) insns;
 
@@ -37,7 +38,7 @@ static bool is_padding(const struct disasm_line *x)
 }
 
 /* A jump target "1060 <conv2d+0x30>" in the operands. at: where the number starts; name: the text
- * between < and >, which is not terminated. */
+ * between < and >, without a NUL at its end. */
 struct target_ref { const char *at; unsigned long long address; const char *name; int name_len; };
 
 static bool find_target(const struct disasm_line *x, struct target_ref *out)
@@ -58,8 +59,8 @@ static bool find_target(const struct disasm_line *x, struct target_ref *out)
     return true;
 }
 
-/* Drops a comment "# 2000 <...>". It gives the address of data, which is useless because the text
- * shows no addresses. */
+/* Drops a comment "# 2000 <...>". It is the address of data, which tells nothing because the
+ * printed text has no addresses. */
 static void drop_comment(struct disasm_line *x)
 {
     const char *hash = memmem(x->text, (size_t)x->len, "# ", 2);
@@ -103,7 +104,8 @@ static int label_number(const labels *l, unsigned long long address)
     return 0;
 }
 
-/* The text under construction. lines: for each line of the text its line of C; NULL: not wanted. */
+/* The text under construction. lines: for each line of the text, its line of the C source; NULL:
+ * not wanted. n_labels: the number of labels so far. */
 struct listing { struct str *out; struct c_lines *lines; int n_labels; };
 
 static void add_c_line(struct listing *t, int line)
@@ -129,7 +131,7 @@ static void print_insn(struct str *out, const struct disasm_line *x, const label
         str_printf(out, "%.*s\n", at ? (int)(at - t.name) : t.name_len, t.name);
 }
 
-/* Prints one function; labels are numbered from *n_labels on. */
+/* Prints one function. Its labels continue the numbers of the functions before it. */
 static void print_function(struct listing *t, const char *name, int name_len, insns *body)
 {
     labels l = {0};
@@ -160,8 +162,8 @@ static void print_function(struct listing *t, const char *name, int name_len, in
     vec_free(&l);
 }
 
-/* Whether a name is that of a part that the compiler moved out of the function, such as the body of
- * a parallel loop. */
+/* Whether `name` names a part of function `symbol` that the compiler made a function of its own,
+ * such as the body of a parallel loop. */
 static bool is_part(const char *name, size_t len, const char *symbol)
 {
     size_t n = strlen(symbol);
@@ -177,8 +179,8 @@ static bool is_whole(const char *name, size_t len, const char *symbol)
 
 typedef bool name_test(const char *name, size_t len, const char *symbol);
 
-/* Reads the number from "/path/KEY.c:61 (discriminator 2)", or from "inlined by /path/KEY.c:61"
- * behind it; 0 when the line has another form. */
+/* Reads the line number, here 61, from "/path/KEY.c:61 (discriminator 2)" or from "inlined by
+ * /path/KEY.c:61". Returns 0 if the text has another form. */
 static int c_line_of(const char *line, size_t len)
 {
     static const char inlined[] = "inlined by ";
@@ -237,7 +239,7 @@ bool build_disassemble(const char *so_path, const char *symbol, const struct can
     int n = COUNT_OF(command);
     if (c_lines) {
         argv[n++] = "-l";
-        argv[n++] = "--inlines";  /* code of an inlined helper gets the line that calls it */
+        argv[n++] = "--inlines";  /* code of an inlined helper gets the line of the call */
     }
     argv[n++] = so_path;
     argv[n] = NULL;

@@ -10,9 +10,9 @@
 
 #define SYSTEM_SHARED 1024                /* bytes of each block that the system uses */
 
-/* Codes of the attributes that are read; cuobjdump prints these attributes too.  Section .nv.info
- * has a pair (symbol, number) for every kernel; .nv.info.NAME has the threads of a block as x, y,
- * z. */
+/* The format and the codes of the attributes that are read; cuobjdump prints these attributes too.
+ * Section .nv.info has the stack frame and the registers of every kernel, each as a pair (symbol,
+ * number); section .nv.info.NAME has the threads of a block of kernel NAME as x, y, z. */
 enum { INFO_NUMBERS = 4, INFO_THREADS = 0x05, INFO_FRAME = 0x11, INFO_REGISTERS = 0x2f };
 
 const struct gpu_limits gpu_sm_90 = {
@@ -87,7 +87,7 @@ bool nvrtc_find(char *version, size_t n, const void **function, struct err *e)
 }
 
 
-/* A cubin is an ELF file of 64 bits. */
+/* A cubin in memory, which is an ELF file of 64 bits. */
 struct cubin { const unsigned char *data; size_t n; const Elf64_Shdr *section; int n_sections; };
 
 static const void *part(const struct cubin *c, uint64_t at, uint64_t n)
@@ -164,14 +164,14 @@ static void read_info(const struct cubin *c, const Elf64_Shdr *s, struct gpu_ker
     }
 }
 
-/* Returns the bytes of a section of shared memory without those at its beginning, which the system
- * uses. */
+/* Returns the bytes that a kernel itself uses of a section of shared memory; the system uses the
+ * first SYSTEM_SHARED bytes. */
 static int64_t without_system(int64_t section)
 {
     return section > SYSTEM_SHARED ? section - SYSTEM_SHARED : 0;
 }
 
-/* Lists the kernels, which are the sections .text.NAME, in the order of the file. */
+/* Lists the kernels in the order of the file; each section .text.NAME is one. */
 static bool read_kernels(struct arena *a, struct gpu_build *b, struct err *e)
 {
     struct cubin c;

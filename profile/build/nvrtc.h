@@ -22,18 +22,20 @@ struct gpu_build {
 bool nvrtc_there(struct err *e);
 /* Stores the version of NVRTC, "13.0". */
 bool nvrtc_version(char version[32], struct err *e);
-/* Stores NVRTC's version and the address of one of its functions, from which its file is found. */
+/* Stores NVRTC's version and the address of one of its functions; cuda_library_file finds the file
+ * of the library from this address. */
 bool nvrtc_find(char *version, size_t n, const void **function, struct err *e);
 /* Compiles source for an architecture such as "sm_90".  Everything in *out lies in a.  ERR_COMPILE
  * has the first error of the log, with its line. */
 bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
                  struct err *e);
-/* The same with a line table, which leads from an instruction to its line of the source. */
+/* Like nvrtc_build, but the cubin also has a line table, which gives the source line of each
+ * instruction. */
 bool nvrtc_build_lines(struct arena *a, const char *source, const char *arch,
                        struct gpu_build *out, struct err *e);
 
-/* Adds to each kernel of a build the dynamic shared memory of its launch, which a cubin does not
- * contain. */
+/* Adds the dynamic shared memory of its launch to `shared` of each kernel; a cubin has only the
+ * static shared memory. */
 void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_launches *l);
 
 /* The limits of a multiprocessor of an architecture (CUDA C++ Programming Guide, "Compute
@@ -41,7 +43,7 @@ void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_l
  * register_unit, a block gets shared memory in multiples of shared_unit bytes. */
 struct gpu_limits { int warps, blocks, registers, register_unit; int64_t shared, shared_unit; };
 extern const struct gpu_limits gpu_sm_90;
-/* Returns the occupancy of a kernel: the greatest share of its warps that a multiprocessor can have
- * running at a time. Registers, shared memory, blocks and warps limit it. */
+/* Returns the occupancy of a kernel: how many of its warps fit on a multiprocessor at a time, as a
+ * share (0 to 1) of g->warps. Registers, shared memory, blocks and warps limit it. */
 double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k);
 #endif

@@ -30,7 +30,7 @@ static uint64_t image_hash(const struct str *image, size_t n)
     return hash_bytes(image->data, n, 0x7473u);
 }
 
-/* Reads the file without its seal. False when the seal does not match. */
+/* Reads the file, and removes its seal from *image. Returns false if the seal does not match. */
 static bool read_sealed(const char *path, struct str *image)
 {
     struct seal seal;
@@ -189,7 +189,7 @@ static bool is_text(const char *path, const struct str *text)
     return same;
 }
 
-/* Whether the object is there. A hit sets its time, so that trimming removes unused entries. */
+/* A hit sets the time of both files to now, because trimming removes the oldest files. */
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text)
 {
     bool hit = is_text(slot->c_path, text) && is_sealed(slot->so_path);
@@ -207,8 +207,8 @@ static void lock_path(const struct objcache_slot *slot, char out[520])
     snprintf(out, 520, "%.*s.lock", (int)strlen(slot->temp_c) - 2, slot->temp_c);
 }
 
-/* Makes names that no other process has, where files cannot be locked or a lock is never
- * released. */
+/* Stores names for temp_c and temp_so that no other process uses. They are needed when files cannot
+ * be locked, or when another process does not release the lock. */
 static void own_names(struct objcache_slot *slot)
 {
     static atomic_uint counter;
@@ -221,8 +221,8 @@ static void own_names(struct objcache_slot *slot)
     slot->lock = OBJCACHE_OWN_NAMES;
 }
 
-/* Waits for the lock.  False with errno = ECANCELED, ETIMEDOUT, or the reason why there are no
- * locks. */
+/* Waits for the lock.  Returns false with errno = ECANCELED, ETIMEDOUT after MOST_WAIT_S, or the
+ * reason why the file cannot be locked. */
 static bool wait_for(int fd, const struct cancel *c)
 {
     const struct timespec nap = { .tv_nsec = WAIT_MS * 1000000L };
@@ -260,7 +260,7 @@ bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct er
         if (!locked)
             break;
     }
-    own_names(slot);                     /* if the folder is missing, writing reports it */
+    own_names(slot);                     /* if the folder is missing, objcache_write reports it */
     return true;
 }
 

@@ -10,29 +10,35 @@
 
 #define OBJCACHE_MAX_BYTES ((int64_t)512 << 20)
 
-/* The lock of a slot is a file descriptor, OBJCACHE_NO_LOCK (not locked), or OBJCACHE_OWN_NAMES
- * (files cannot be locked, and no other process uses these names). */
+/* The files of one object. lock: the file descriptor of the lock; OBJCACHE_NO_LOCK: the slot is not
+ * locked; OBJCACHE_OWN_NAMES: the file could not be locked, so temp_c and temp_so have names that
+ * no other process uses. */
 enum { OBJCACHE_NO_LOCK = -1, OBJCACHE_OWN_NAMES = -2 };
 struct objcache_slot { char c_path[512], so_path[512], temp_c[512], temp_so[512]; int lock; };
 
 /* Returns the size limit of the folder in bytes: $TILESCOPE_CACHE_MIB, else OBJCACHE_MAX_BYTES. */
 int64_t objcache_max_bytes(void);
-/* Makes the file names for the text of KEY.c.  The folder is trimmed at the first call of a
- * process, and in objcache_store whenever this process has added an eighth of the limit since the
- * last trim.  A single process therefore never exceeds nine eighths of the limit. */
+/* Computes KEY from the text of KEY.c, and stores the file names of the slot.  The folder is
+ * trimmed at the first call of a process, and in objcache_store whenever this process has added an
+ * eighth of the limit since the last trim.  A single process therefore exceeds the limit by at most
+ * an eighth and one object. */
 bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e);
+/* Whether KEY.c has this text and KEY.so is undamaged. */
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
 /* Reads the object file that the compiler wrote to so_path, without the checksum. */
 bool objcache_read(const char *so_path, struct str *out, struct err *e);
-/* Takes the lock after a miss.  The caller then writes temp_c, compiles it to temp_so, and stores
- * or drops both, which releases the lock.  No other process uses temp_c and temp_so meanwhile; a
- * process that wants the same object waits in objcache_lock and then finds a hit.
+/* Takes the lock; to be called after a miss.  The caller must then write temp_c (objcache_write),
+ * compile it to temp_so, and call objcache_store or objcache_drop, which release the lock.  No
+ * other process uses temp_c and temp_so while they are locked.  A process that wants the same
+ * object waits in objcache_lock and must then call objcache_hit again.  If the file cannot be
+ * locked, temp_c and temp_so get names that no other process uses, and the result is also true.
+ * ERR_CANCEL: `c` was raised while it waited.
  *
- * The compiler inherits the lock and marks it when the object is complete.  If tilescope is killed,
- * the compiler goes on, and the next tilescope takes its object (objcache_left) instead of
- * compiling again.  ERR_CANCEL.  Where files cannot be locked, the names are unique to the
- * caller. */
+ * The compiler must inherit the lock and write to it when the object is complete.  If tilescope is
+ * killed, the compiler goes on, and the next tilescope takes its object (objcache_left) instead of
+ * compiling again. */
 bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct err *e);
+/* Whether the compiler of a killed tilescope left a complete object of this text in temp_so. */
 bool objcache_left(const struct objcache_slot *slot, const struct str *text);
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e);
 bool objcache_store(struct objcache_slot *slot, struct err *e);

@@ -1,7 +1,8 @@
 /* Makes the output of nvdisasm and cuobjdump readable. Both print the offset of an instruction as a
- * comment, then
+ * comment, then the instruction:
  *     @!P0 BRA `(.L_x_3) ;
- * where cuobjdump has the offset of the target instead of a label, and encodings behind it. */
+ * cuobjdump prints the offset of the jump target instead of a label, and the encoding of the
+ * instruction after the semicolon. */
 #include "profile/build/sass.h"
 
 #include <stdio.h>
@@ -13,13 +14,14 @@
 
 /* --- The text --------------------------------------------------------------------------------- */
 
-/* A piece of the dump, which is not terminated. */
+/* A piece of the dump, without a NUL at its end. */
 struct sass_piece { const char *text; int len; };
-/* The target of a jump. at: its text in the instruction; empty: no target. name: its label; empty:
- * the target is an offset. known: whether it is inside the function. */
+/* The target of a jump. at: its text in the instruction; empty: the instruction has no target.
+ * name: its label; empty: the target is written as an offset. known: whether the target is inside
+ * the function. */
 struct sass_target { struct sass_piece at, name; unsigned offset; bool known; };
-/* guard: the predicate "@!P0", or empty; op: the instruction without the semicolon. label: the
- * number of the new label in front of the instruction; 0: none. */
+/* guard: the predicate "@!P0", or empty; op: the instruction without guard and semicolon. label:
+ * the number of the new label that is printed before the instruction; 0: none. */
 struct sass_insn {
     unsigned offset;
     struct sass_piece guard, op;
@@ -27,7 +29,7 @@ struct sass_insn {
     struct sass_target to;
 };
 struct sass_label { struct sass_piece name; unsigned offset; };
-#define NOWHERE (~0u)                     /* no offset: a label at the end, or no jump */
+#define NOWHERE (~0u)          /* no offset: a label after all instructions, or no known target */
 struct sass_function {
     struct sass_piece name;
     VEC(struct sass_insn) insn;
@@ -60,7 +62,7 @@ static struct sass_piece trim(struct sass_piece p)
     return p;
 }
 
-/* Returns the part of p before the first of the characters. */
+/* Returns the part of p before the first character that is in `characters`; all of p if none is. */
 static struct sass_piece before(struct sass_piece p, const char *characters)
 {
     int n = 0;
@@ -85,8 +87,8 @@ static bool parse_insn(struct sass_piece line, struct sass_insn *out)
     return out->op.len > 0 && !starts(out->op, "/*");
 }
 
-/* Reads the source line from `//## File "kernel.cu", line 3 inlined at "kernel.cu", line 8`: 8,
- * the line in the kernel. Returns 0 if the line has another form. */
+/* Returns the last line number of `//## File "kernel.cu", line 3 inlined at "kernel.cu", line 8`,
+ * here 8: the line in the kernel. Returns 0 if the text has another form. */
 static int source_line(struct sass_piece line)
 {
     static const char mark[] = "\", line ";
@@ -143,7 +145,7 @@ static struct sass_insn *insn_at(const struct sass_function *f, unsigned offset)
     return NULL;
 }
 
-/* Finds a target that is an offset, the last operand of a jump. */
+/* Finds the target of a jump that is written as an offset: the last operand. */
 static void find_offset(const struct sass_function *f, struct sass_insn *x)
 {
     static const char *const jump[] = { "BRA", "CALL", "JMP", "BSSY", "BRX", "WARPSYNC" };
@@ -168,7 +170,7 @@ static void find_target(const struct sass_function *f, struct sass_insn *x)
     }
     x->to.at = before(skip(x->op, (int)(quote - x->op.text)), ")");
     x->to.name = skip(x->to.at, 2);
-    x->to.at.len += x->to.at.text + x->to.at.len < x->op.text + x->op.len;  /* the parenthesis */
+    x->to.at.len += x->to.at.text + x->to.at.len < x->op.text + x->op.len;  /* with the ")" */
     x->to.offset = NOWHERE;
     for (int i = 0; i < f->label.len; i++)
         if (same(f->label.data[i].name, x->to.name))
@@ -176,7 +178,7 @@ static void find_target(const struct sass_function *f, struct sass_insn *x)
     x->to.known = x->to.offset != NOWHERE;
 }
 
-/* Drops the NOPs at the end, and the endless loop before them, which nothing reaches. */
+/* Drops the NOPs at the end, and the jump to itself before them, which is never reached. */
 static void drop_padding(struct sass_function *f)
 {
     while (f->insn.len > 0 && starts(f->insn.data[f->insn.len - 1].op, "NOP"))
@@ -187,8 +189,8 @@ static void drop_padding(struct sass_function *f)
         f->insn.len--;
 }
 
-/* Returns the instruction that gets a new label, which replaces this target; NULL: the target keeps
- * its name. */
+/* Returns the instruction at the target if a new label .L1, .L2, ... replaces the text of the
+ * target; NULL: the target keeps its name. */
 static struct sass_insn *labelled(const struct sass_function *f, const struct sass_target *to)
 {
     bool numbered = to->name.len == 0 || starts(to->name, ".L");
@@ -224,7 +226,8 @@ static void print_insn(struct sass_text *t, const struct sass_function *f,
     end_line(t, x->source_line);
 }
 
-/* Prints the labels before an instruction: those with a name of their own, and the new one. */
+/* Prints the labels before an instruction: the labels of the dump except .L..., then the new
+ * one. */
 static void print_labels(struct sass_text *t, const struct sass_function *f,
                          const struct sass_insn *x)
 {
@@ -261,8 +264,8 @@ static void print_function(struct sass_text *t, struct sass_function *f)
     }
 }
 
-/* Prints the functions, the last one first, because a cubin lists them in reverse. cut_by: the tool
- * whose dump was cut; NULL: the dump is complete. Returns whether there are any functions. */
+/* Prints the functions, the last one first, because a cubin lists them in reverse. cut_by: the name
+ * of the tool if its dump was cut; NULL: the dump is complete. Returns whether it printed any. */
 static bool print_dump(struct sass_piece dump, const char *cut_by, struct sass_text *t)
 {
     sass_functions all = {0};

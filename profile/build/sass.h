@@ -6,15 +6,15 @@
 
 #define SASS_LIMIT_S 20.0
 
-/* Finds the disassembler: nvdisasm, else cuobjdump, each in PATH, then in the folders `bin` of the
- * CUDA toolkit that NVRTC is loaded from.  ERR_ENV says where it was looked for. */
+/* Finds the disassembler: nvdisasm, else cuobjdump. Each is looked for in PATH, then in the folder
+ * `bin` of the CUDA toolkit that NVRTC is loaded from.  The text of ERR_ENV names these places. */
 bool sass_tool_find(struct str *path, struct err *e);
 
 /* Appends the machine code of the kernels of a build, in the order of the source: an offset, the
  * predicate and the instruction on each line, with labels as jump targets.  Encodings and padding
- * are left out; where a dump of more than 1 MiB is cut, the text says so. lines: NULL, or where to
- * append the source lines. Only a build with a line table has source lines, and only nvdisasm
- * prints them. limit_s: time limit of the disassembler. ERR_ENV: there is no disassembler, or it
+ * are left out. If the dump is cut after 1 MiB, the text says so. lines: NULL, or where to append
+ * the source lines. Only a build with a line table has source lines, and only nvdisasm prints
+ * them. limit_s: time limit of the disassembler. ERR_ENV: there is no disassembler, or it
  * failed. */
 bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct cancel *c,
                       struct str *out, struct c_lines *lines, struct err *e);

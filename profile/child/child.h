@@ -11,7 +11,7 @@ extern const struct runner_kind child_runner;
  * It has no memory limit, because drivers map large address ranges. */
 extern const struct runner_kind device_runner;
 
-/* Finds tilescope-runner: `want`, else $TILESCOPE_RUNNER, else the file beside this executable or
- * one folder up.  ERR_ENV when it is not there. */
+/* Finds tilescope-runner: `want` unless it is NULL or empty, else $TILESCOPE_RUNNER, else the file
+ * beside this executable or one folder up.  ERR_ENV when it is not there. */
 bool child_find_runner(const char *want, char *path, size_t n, struct err *e);
 #endif

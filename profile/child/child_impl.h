@@ -12,7 +12,7 @@ struct child {
     struct runner_opts opts;
     struct runner_buffer *buffer;         /* opts.n_buffers of them */
     pid_t pid;                                      /* 0 = not started, or already reaped */
-    struct err death;  /* why this process killed the child; code 0 = it did not kill it */
+    struct err death;  /* ERR_KILLED with the reason if a signal ended the child; else code 0 */
     /* Descriptors: to the runner, of the memory file, of the runner's output; -1 = closed. */
     int socket, memory, log;
     /* Socket pair between the runner [0] and the process of the ceiling [1]. The parent closes
@@ -48,25 +48,25 @@ bool child_simulate(struct runner *r, const struct simulated *what, struct simul
 /* child_start.c: moves fd to a number above the descriptors that the runner will have. Returns the
  * number, or -1 with errno. */
 int child_move_up(int fd);
-/* child_read.c: check answers in memory that a kernel could have overwritten. They return false
- * with ERR_CRASH when the values are impossible. child_clean_text terminates a text and removes
- * control characters from it. */
+/* Functions of child_read.c. child_..._sound check answers in memory that a kernel could have
+ * overwritten; they return false with ERR_CRASH when the values are impossible. child_clean_text
+ * terminates a text and replaces control characters in it by `?`. */
 void child_clean_text(char *text, size_t n);
 bool child_overwritten(const char *what, struct err *e);  /* sets the error; returns false */
 bool child_samples_sound(const double *sample, int n, struct err *e);
 bool child_counts_sound(struct counts *c, struct err *e);
 bool child_simulation_sound(const struct trace_table *t, const struct simulation *s,
                             struct err *e);
-/* asked: the struct that the runner received. All members of *d except counts are copied from
- * it. */
+/* asked: the struct that the runner received. The members of *d that the runner does not compute
+ * (loops, axes, sizes of tensors) are copied from it. */
 bool child_detail_sound(struct sim_detail *d, const struct sim_detail *asked, struct err *e);
-/* Lay out the shared memory file and map it. child_make_shared makes a new file; child_share_again
- * uses the existing one for other buffers. ERR_ENV. */
+/* Both lay out the shared memory file and map it. child_make_shared makes a new file;
+ * child_share_again uses the existing file for other buffers. ERR_ENV: there is no memory. */
 bool child_make_shared(struct child *c, struct err *e);
 bool child_share_again(struct child *c, struct err *e);
-/* Starts the runner and gives it its end of the socket pair. Returns 0 or an errno. */
+/* Starts the runner. socket: the runner's end of the socket pair. Returns 0 or an errno. */
 int child_spawn(struct child *c, const char *path, int socket);
-/* Starts the process that samples the ceiling in this object, and gives it its end of c->ceiling.
- * Returns 0 or an errno. */
+/* Starts the process that samples the ceiling, whose code is in so_path, and gives it
+ * c->ceiling[1]. Returns 0 or an errno. */
 int child_spawn_ceiling(struct child *c, const char *path, const char *so_path);
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MOST_COUNTED ((int64_t)1 << 50)   /* greatest plausible count: reaching it takes years */
-#define MOST_SUM 4e18                     /* limit of counts that are added up in an int64_t */
+#define MOST_SUM 4e18                     /* limit of sums of counts, which are int64_t later */
 
 void child_clean_text(char *text, size_t n)
 {

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define COPY_BYTES_PER_S 0.3e9  /* copying is assumed to be at least this fast */
+#define COPY_BYTES_PER_S 0.3e9  /* for limits: copying is assumed to be at least this fast */
 #define THREAD_BYTES ((int64_t)24 << 20)
 
 extern char **environ;
@@ -54,10 +54,10 @@ static bool is_openmp_variable(const char *s)
         || str_starts(s, "OPENBLAS_") || str_starts(s, "GOTO_");
 }
 
-/* Environment variables for a team of threads.  pinned: each thread has a core of its own; false
- * with one thread, or with more threads than CPUs.  A kernel that clang compiled brings clang's
- * OpenMP library, so it has a second team on the same cores.  An idle team must not spin while the
- * other one works. */
+/* Environment variables for a team of threads.  pinned: whether each thread gets a core of its own;
+ * false with one thread, or with more threads than CPUs.  KMP_BLOCKTIME=0: a kernel that clang
+ * compiled brings clang's OpenMP library, so there is a second team on the same cores, and an idle
+ * team must not spin while the other one works. */
 struct settings {
     char threads[32], blas[40], dynamic[20], bind[24], places[20], block[20], wait[28];
     bool pinned;
@@ -78,8 +78,9 @@ static struct settings settings_for(int threads)
     return s;
 }
 
-/* Makes the environment of the child: this process's, with settings for teams. idle: threads
- * without work sleep. The caller frees only the array: its strings belong to *s and to environ. */
+/* Makes the environment of the child: that of this process, with other settings for OpenMP. idle:
+ * whether threads without work sleep. The caller frees only the array: its strings belong to *s and
+ * to environ. */
 static char **make_environment(struct settings *s, bool idle)
 {
     int n = 0, kept = 0;
@@ -111,8 +112,8 @@ int child_move_up(int fd)
     return moved;
 }
 
-/* Starts a process with posix_spawn, since this process may have threads and may be large.  The
- * descriptors become RUNNER_SOCKET_FD and the following ones. */
+/* Starts a process with posix_spawn, since this process may have threads and may be large.  fd[i]
+ * becomes descriptor RUNNER_SOCKET_FD + i of the new process. */
 static int spawn(const struct child *c, const char *path, char **argv, const int *fd, int n,
                  bool idle, pid_t *pid)
 {
@@ -231,7 +232,8 @@ static struct file_plan plan_file(const struct runner_opts *o)
     return p;
 }
 
-/* Maps the file. Its pages are reserved now, since a lack of pages later would be a SIGBUS. */
+/* Maps the file. Its pages are reserved now, because a lack of memory at a later access would be a
+ * SIGBUS. */
 static bool map_file(struct child *c, int64_t bytes, struct err *e)
 {
     if (c->shared)

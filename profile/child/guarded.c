@@ -211,8 +211,8 @@ bool guarded_same(const struct guarded *g, int first, int n)
     return same;
 }
 
-/* Overwrites a few random words. Words that the kernel never writes, such as the padding of a
- * layout, are not changed; they are poison in the copy. */
+/* Overwrites a few random words. Words that are poison in the copy are not changed: the kernel
+ * never writes them, for example the padding of a layout. */
 static void poison_few(uint32_t *data, const uint32_t *copy, size_t words, struct rng *few)
 {
     for (int k = 0; words > 0 && k < POISONED; k++) {
@@ -238,7 +238,7 @@ void guarded_poison(struct guarded *g, int first, int n, struct rng *few)
     }
 }
 
-/* Locates an address. An address between two buffers belongs to the nearer one. */
+/* An address between two buffers is reported for the nearer one. */
 void guarded_locate(const struct guarded *g, uint64_t address, struct fault *out)
 {
     uint64_t map = (uint64_t)(uintptr_t)g->map, best = UINT64_MAX;

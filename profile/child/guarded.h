@@ -13,31 +13,34 @@ bool guarded_open(struct shared *sh, struct guarded **out, struct err *e);
  * place them. False when the sizes have changed. */
 bool guarded_reopen(struct guarded *g, struct shared *sh);
 void guarded_close(struct guarded *g);
+/* Returns the addresses of all buffers; guarded_place and guarded_drop change them. */
 void *const *guarded_data(const struct guarded *g);
 
-/* Fills n buffers from `first` on from their copies, except read-only buffers that are already in
- * place. at_end: the buffer lies as near to the following guard page as 64-byte alignment allows
- * (for checking); else at the start of a page, as the simulator assumes.  Buffers that the kernel
- * does not write become read-only.  The space up to the guard pages is filled with a pattern that
- * reads as NaN. */
+/* The functions below work on n buffers; `first` is the number of the first one. */
+
+/* Fills the buffers from their copies in the file, except read-only buffers that are already in
+ * place. at_end: whether to put each buffer as near to the following guard page as 64-byte
+ * alignment allows, for checking; else it begins at the start of a page, as the simulator assumes.
+ * Buffers that the kernel does not write become read-only.  The space up to the guard pages is
+ * filled with a pattern that reads as NaN. */
 bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err *e);
-/* Whether the pattern around the filled buffers is intact.  If not, *damage is the overwritten
- * place nearest to the first buffer that has any, behind the buffer if possible. */
+/* Whether the pattern around all filled buffers is intact.  If it is not, *damage is a place beside
+ * the first damaged buffer: the nearest overwritten place behind it, else the nearest before it. */
 bool guarded_whole(const struct guarded *g, struct fault *damage);
-/* Returns the pages of these buffers to the system. With an rng, also moves the buffers to other
- * addresses. The caller must then place the buffers again. */
+/* Returns the pages of the buffers to the system. If `move` is not NULL, also moves the buffers to
+ * random other addresses. The caller must then place the buffers again. */
 bool guarded_drop(struct guarded *g, int first, int n, struct rng *move, struct err *e);
-/* Flushes these buffers from every cache. False: this processor cannot flush by address. */
+/* Flushes the buffers from every cache. Returns false if this processor cannot flush by address. */
 bool guarded_flush(const struct guarded *g, int first, int n);
 /* Stores the size in bytes of the buffers' pages, and the bytes in huge pages (0 when unknown or
  * not wanted). */
 void guarded_pages(const struct guarded *g, int64_t *bytes, int64_t *huge);
-/* Copies these buffers, except read-only ones, to their copies in the file. */
+/* Copies the buffers that the kernel writes to their copies in the file. */
 void guarded_collect(struct guarded *g, int first, int n);
-/* Whether the results among these buffers equal their copies bit by bit. */
+/* Whether the buffers that are results equal their copies bit by bit. */
 bool guarded_same(const struct guarded *g, int first, int n);
-/* Overwrites those of these buffers that the kernel writes with poison: all words, or with an rng a
- * few random words, so that the rest looks right. */
+/* Writes poison over the buffers that the kernel writes. If `few` is NULL, over all words; else
+ * over a few random words, so that the rest looks right. */
 void guarded_poison(struct guarded *g, int first, int n, struct rng *few);
 /* Describes where an address lies relative to the buffers. Safe in a signal handler. */
 void guarded_locate(const struct guarded *g, uint64_t address, struct fault *out);

@@ -11,9 +11,9 @@ enum nvidia_part {
     NVIDIA_COUNT
 };
 
-/* version, path: of the library. detail: the driver's devices ("NVIDIA H200, sm_90, 132
- * multiprocessors, 139 GiB"); for other libraries, a further library that is missing. reason, fix:
- * why it is not available, and how to get it. */
+/* version, path: of the library. detail: the devices, for the driver ("NVIDIA H200, sm_90, 132
+ * multiprocessors, 139 GiB"); else "". reason, fix: why the library is not available, and how to
+ * get it. */
 struct nvidia_info {
     const char *name, *what;
     bool available;

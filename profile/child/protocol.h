@@ -27,8 +27,8 @@
 #define PROTOCOL_MAX_SAMPLES 16384
 #define PROTOCOL_MAX_EPOCHS 128
 
-/* SLOT_KERNEL + i is the i-th of the kernels that are timed against each other; SLOT_TRACE is the
- * instrumented kernel of the first. */
+/* SLOT_KERNEL + i is contender i, one of the kernels that are timed against each other; SLOT_TRACE
+ * is the instrumented kernel of contender 0. */
 enum slot { SLOT_KERNEL, SLOT_TRACE = PROTOCOL_MAX_CONTENDERS, SLOT_COUNT };
 
 /* The things that are timed: contenders, numbered like their slots; the ceiling on the threads of
@@ -40,7 +40,7 @@ enum series {
 enum server_command {
     COMMAND_LOAD = 1, COMMAND_LOAD_VENDOR, COMMAND_RUN, COMMAND_TIME, COMMAND_COUNT,
     COMMAND_SIMULATE,
-    COMMAND_RENEW  /* the file lists new buffers: allocate these; unloads all kernels */
+    COMMAND_RENEW  /* unloads all kernels and allocates the new buffers that the file lists */
 };
 
 struct request {
@@ -54,8 +54,8 @@ struct request {
     uint32_t steady;  /* TIME: bit i = contender i must leave the result that is in the file */
     bool ceiling, append;                 /* TIME: sample the ceiling too; keep earlier samples */
     bool has_ceiling;                     /* TIME: the process of the ceiling is running */
-    double time_s, most_s;                /* TIME: sample for time_s, at most for most_s */
-    double give_up_s;  /* TIME: a few rounds are enough for kernels slower than this */
+    double time_s, most_s;                /* TIME: sample for time_s seconds, at most for most_s */
+    double give_up_s;  /* TIME: stop after a few rounds if all kernels are slower than this */
     /* TIME: least rounds; number of epochs, each with new pages for the buffers (0 = 1) */
     int32_t min_runs, epochs;
     bool cold;                            /* TIME: time single calls with empty caches */
@@ -105,7 +105,7 @@ struct shared {
     int64_t cpu_s;  /* limit of CPU time (RLIMIT_CPU) in seconds; 0 = unlimited */
     int32_t huge_pages;                   /* not 0: ask for huge pages for the buffers */
     cpu_set_t cpus;  /* CPUs that the parent may run on; an empty set = unknown */
-    /* each contender has n buffers, from `first` on */
+    /* each contender has n buffers in a row; buffer number `first` is its first one */
     struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];
     /* The runner writes the members below. */
     atomic_int permille;                  /* progress of the current command */
@@ -115,7 +115,7 @@ struct shared {
     int32_t n_samples[SERIES_COUNT];
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
     int32_t n_epochs, epoch[PROTOCOL_MAX_EPOCHS];    /* first round of each epoch */
-    int32_t flushed;  /* cold: caches were flushed by address instead of reading walk_bytes */
+    int32_t flushed;  /* cold: 1: caches were flushed by address; 0: by reading walk_bytes */
     /* The contender whose result changed, after differs_after calls: TIME then ended early, and the
      * file holds the changed result.  -1: none. */
     int32_t differs;
@@ -130,13 +130,14 @@ struct shared {
  * result: whether it is compared with the reference. */
 struct shared_buffer { int64_t at, bytes; int32_t written, result; };
 
-/* Entries of the tables of the instrumented kernel (gen.h), for a site, a block and a mark.
- * accesses: of one run of the block; runs: how often it runs. */
+/* Entries of the tables of the instrumented kernel (gen.h): for a site, a block and a mark.
+ * accesses: number of accesses in one run of the block; runs: how often the block runs. */
 struct shared_site { int32_t is_store, tensor; struct site_count count; };
 struct shared_block { int32_t mark, accesses; long long runs; };
 struct shared_mark { int32_t block, reserved; };
 
-/* The data of COMMAND_SIMULATE. Its arrays follow at the offsets ..._at from the struct. */
+/* The data of COMMAND_SIMULATE. Arrays follow the struct; each ..._at is the offset of one, in
+ * bytes from the start of the struct. */
 struct shared_sim {
     struct cache_config cache;
     double budget;                        /* accesses beyond which a sample is simulated */

@@ -1,7 +1,7 @@
-/* The interface to a runner, the place where kernels run. The child process of this machine
- * (child.h) is one kind of runner; a device or another machine could be others. A runner gets
- * shared objects and buffers, but knows no programs; its options describe its machine. After any
- * failure except a refused load, a runner can only be closed. */
+/* The interface to a runner, the place where kernels run. child.h has two kinds of runner: the
+ * child process on the CPU of this machine, and the one on its GPU. A runner gets shared objects
+ * and buffers, and knows nothing about programs. After any failure except a refused load, the
+ * caller must close the runner. */
 #ifndef TS_PROFILE_RUNNER_H
 #define TS_PROFILE_RUNNER_H
 #include "profile/child/sampling.h"
@@ -23,11 +23,13 @@ struct runner_opts {
     double limit_s;                       /* limit of one kernel call, in seconds */
     int64_t memory_bytes;                 /* memory limit beyond the buffers; 0 = 1 GiB */
     int n_buffers;                        /* the parameters of all kernels */
-    /* buffer and first are read by open and renew only; names must outlive the runner. */
+    /* Only runner_open and runner_renew read the arrays `buffer` and `first`. The names of the
+     * buffers must outlive the runner. */
     const struct runner_buffer *buffer;
     /* Number of contenders (kernels that are timed against each other), at most
-     * PROTOCOL_MAX_CONTENDERS.  Contender i has the buffers from first[i] up to first[i + 1], and
-     * the last contender those from first[i] to the end.  0 = one kernel, with all buffers. */
+     * PROTOCOL_MAX_CONTENDERS.  Contender i has the buffers from first[i] up to first[i + 1] (not
+     * included); the last contender has all buffers from first[i] on.  0 = one kernel, with all
+     * buffers. */
     int n_contenders;
     const int *first;
     const struct trace_table *trace;      /* table of the instrumented kernel; NULL = none */
@@ -41,8 +43,8 @@ struct runner_opts {
 };
 
 /* What to sample, and how. contenders: bit i stands for contender i. append: add to the samples
- * of the last call. as_is: do not repeat noisy samples. give_up_s: one or two rounds are enough
- * when every contender is slower than this (0 = never). */
+ * of the last call. as_is: do not repeat noisy samples. give_up_s: stop after one to three rounds
+ * if every contender takes longer than this (0 = do not stop early). */
 struct sampled {
     unsigned contenders;
     /* Bit i: runner_run has left the result of contender i in the shared file, and that result was
@@ -50,17 +52,17 @@ struct sampled {
     unsigned steady;
     bool ceiling, cold, append, as_is;
     double time_s, give_up_s;
-    int min_runs, epochs;               /* as in struct request; sampling.h has the rules */
+    int min_runs, epochs;               /* as in struct request; see sampling_run */
     int64_t walk_bytes;                   /* cold: bytes to read to empty the caches */
 };
-/* The samples, in seconds per call, by enum series.  There are samples of the contenders and of the
- * ceiling if they were requested; with several threads also of the ceiling on one core.  The other
- * series are NULL and 0.  sample[.][i] were taken in round i; block[k] is the first round of epoch
- * k.
+/* The samples, in seconds per call; the index is an enum series.  The requested contenders have
+ * samples.  If the ceiling was requested, it has samples too, and with several threads also the
+ * ceiling on one core.  Any other series has sample[.] = NULL and a summary of zeros.  sample[.][i]
+ * was taken in round i; block[k] is the first round of epoch k.
  *
  * While the spread of a contender exceeds STATS_NOISY, sampling is repeated, up to three times and
- * not after 5 s in all.  Repeated samples are added to the first ones.  Valid until the runner
- * times again or is closed. */
+ * not after 5 s in all.  Repeated samples are added to the first ones.  The arrays are valid until
+ * the runner times again or is closed. */
 struct samples {
     int rounds, n_blocks;
     const double *sample[SERIES_COUNT];
@@ -82,11 +84,12 @@ struct simulated {
     const int *tensor;  /* per site: index of its tensor in detail; NULL: no detail */
     double budget;  /* number of accesses above which only a sample is simulated */
     uint64_t seed;
-    struct sim_detail *detail;  /* the caller sets its ranges of heat maps; NULL: not wanted */
+    struct sim_detail *detail;  /* the caller sets the ranges of its heat maps; NULL: not wanted */
     const unsigned long long *heat;  /* with detail, per tensor: the address where cell 0 begins */
     unsigned long long first, end;        /* with detail: all buffers lie in [first, end) */
 };
-/* count: one per site; runs: one per block. The caller provides both arrays. */
+/* count: an entry for each site. runs: for each block, how often it runs. The caller provides both
+ * arrays. */
 struct simulation {
     struct site_count *count;
     int64_t *runs;
@@ -98,8 +101,9 @@ struct simulation {
 
 struct vendor_choice { char implementation[160], layout[80]; };
 
-/* The functions of one kind of runner, described at the functions of the same name below.  NULL:
- * not supported; the function below then fails with ERR_ENV, except runner_renew. */
+/* The functions of one kind of runner. Member NAME does what runner_NAME below says.  A member is
+ * NULL if this kind cannot do it; runner_NAME then fails with ERR_ENV.  Exception: without `renew`,
+ * runner_renew opens a new runner. */
 struct runner;
 struct runner_kind {
     const char *name;                     /* "child" */
@@ -126,40 +130,44 @@ struct runner_kind {
 /* The first member of every kind's own struct. */
 struct runner { const struct runner_kind *kind; };
 
-/* Opens a runner. ERR_ENV: it does not start, or lacks memory. ERR_CANCEL. For this function and
- * those below, ERR_KILLED means that a signal from outside ended the runner.  This program did not
- * send the signal, but the kernel may have. */
+/* Opens a runner. ERR_ENV: it does not start, or lacks memory. ERR_CANCEL: o->cancel was raised.
+ * For this function and those below, ERR_KILLED means that a signal such as SIGKILL or SIGTERM
+ * ended the runner, and that tilescope did not send it.  Linux sends SIGKILL when memory runs
+ * out. */
 bool runner_open(const struct runner_kind *kind, const struct runner_opts *o, struct runner **out,
                  struct err *e);
 void runner_close(struct runner *r);      /* stops its work; NULL is allowed */
 /* Gives an idle runner new buffers and limits, and unloads its kernels.  This is cheaper than a new
- * runner, but safe only after trusted kernels.  The runner must not have loaded a vendor library.
- * If its kind has no `renew`, the runner is closed and a new one is opened. */
+ * runner, but safe only after trusted kernels.  o->threads must be the same as when the runner was
+ * opened, and the runner must not have loaded a vendor library.  If its kind has no `renew`, the
+ * runner is closed and a new one is opened. */
 bool runner_renew(struct runner **r, const struct runner_opts *o, struct err *e);
 /* Returns the bytes shared with the runner. The runner's own buffers take as much again. */
 int64_t runner_bytes(const struct runner *r);
 
 /* Returns the copy of a buffer in this process.  Fill it before runner_run, which copies it into
- * the runner and copies the result back.  A later change may not reach the kernel.  The kernel
- * gets its own buffer at a multiple of 64 bytes. */
+ * the runner and copies the result back.  Do not change it after the first run: the runner does not
+ * copy a buffer again that the kernel only reads.  The kernel gets its own buffer at a multiple of
+ * 64 bytes. */
 void *runner_data(struct runner *r, int buffer);
 
-/* Loads a kernel from an object. entry: the name of its function; "" = ts_entry. SLOT_KERNEL + i is
- * contender i.  ERR_COMPILE when the kernel cannot be loaded. */
+/* Loads a kernel from an object. slot: SLOT_TRACE, or SLOT_KERNEL + i for contender i. entry: the
+ * name of its function; "" = ts_entry.  ERR_COMPILE when the kernel cannot be loaded. */
 bool runner_load(struct runner *r, enum slot slot, const char *so_path, const char *entry,
                  struct err *e);
 /* Loads the FMA ceiling of this object into a process of its own.  Call this at most once.
- * ERR_COMPILE when the object cannot be loaded; ERR_ENV. */
+ * ERR_COMPILE: the object cannot be loaded.  ERR_ENV: the process does not start. */
 bool runner_load_ceiling(struct runner *r, const char *so_path, struct err *e);
 /* Makes a primitive of a vendor library a contender.  The contender's buffers are the tensors of
- * the problem, in order, and must be filled before. plugin: path of its shared object.  *out says
- * which implementation and layout the library chose.  ERR_ENV with the reason of the library. */
+ * the problem, in order; the caller must fill them before this call. plugin: path of the shared
+ * object of the plugin.  *out says which implementation and layout the library chose.  ERR_ENV has
+ * the library's reason. */
 bool runner_load_vendor(struct runner *r, int contender, const char *plugin,
                         enum vendor_library library, const struct vendor_problem *problem,
                         struct vendor_choice *out, struct err *e);
 
-/* Runs a contender once.  ERR_CRASH, ERR_TIMEOUT or ERR_WRONG (it wrote outside of a buffer),
- * with a sentence that names the buffer. */
+/* Runs a contender once.  ERR_CRASH; ERR_TIMEOUT; ERR_WRONG: it wrote outside of a buffer, which
+ * the text names, or a host twin reported an error. */
 bool runner_run(struct runner *r, int contender, double *seconds, struct err *e);
 bool runner_time(struct runner *r, const struct sampled *what, struct samples *out, struct err *e);
 /* Counts these events per call by a meter (enum meter_id), on all threads that the kernel uses.

@@ -23,7 +23,7 @@
 #define CHECK_PARTS 32  /* parts of time_s; each has a check, if CHECK_SHARE allows it */
 #define CHECK_MOST 64                   /* most calls of one check */
 #define CHECK_FIRST 8                   /* most calls of the check before the warm-up */
-#define FIRST_WORTH 4  /* a first check needs time for at least this many calls */
+#define FIRST_WORTH 4  /* first check of slow kernels: only if time_s allows this many calls */
 #define HEAT_SWITCH_S 200e-6              /* longer calls need no heating after the ceiling */
 
 struct sampler {
@@ -33,7 +33,7 @@ struct sampler {
     struct shared *sh;
     struct rng rng;
     int list[SERIES_COUNT], n, n_contenders;              /* list: the n works that are used */
-    bool fresh[SERIES_COUNT];  /* whether a work was not called since the last renewal */
+    bool fresh[SERIES_COUNT];  /* whether a work must be called untimed: after a renewal or check */
     double clock_cost;
     double least;                                         /* smallest sample of any contender */
     double checked_s, checked_at;  /* time of all checks so far, and when the last one was made */
@@ -42,7 +42,7 @@ struct sampler {
     bool over;                                            /* whether a hook ended the sampling */
 };
 
-/* Makes n calls here, or on a device.  Returns their seconds. */
+/* Makes n calls, here or on a device.  Returns the seconds of all of them. */
 static double run_calls(struct sampler *s, struct work *w, long n)
 {
     double start = clock_s(), seconds = 0;
@@ -70,8 +70,8 @@ static double time_batch(struct sampler *s, struct work *w)
     return w->call_s = run_calls(s, w, w->batch) / (double)w->batch;
 }
 
-/* Whether each of a few batches is long enough for a sample.  A single one may be long only
- * because it was interrupted. */
+/* Whether each of a few batches is long enough for a sample.  Several are tried, because one batch
+ * may be long only because it was interrupted. */
 static bool fills(struct sampler *s, struct work *w, double sample_s, double until)
 {
     for (int i = 0; i < WARM_UP_RUNS && !s->over; i++) {
@@ -143,7 +143,8 @@ static int calls_in(const struct work *w, double seconds, int most)
 }
 
 /* Checks each steady contender with as many calls as fit into `seconds`, at least `least` and at
- * most `most`. least -1: skips a contender for which no call fits. */
+ * most `most`. least -1: skips a contender for which no call fits. If checks_itself, only the
+ * result of the last call is checked, without a further call; with least -1 not even that. */
 static void check_each(struct sampler *s, double seconds, int least, int most)
 {
     for (int i = 0; i < s->n && !s->over; i++) {
@@ -168,8 +169,8 @@ static void check_result(struct sampler *s, int series, double sample_s)
 }
 
 /* Checks results before the warm-up, so that a kernel which does nothing from its second call on is
- * not timed. One call is checked even if that takes more than the share of checks, unless there is
- * time for only a few calls. */
+ * not timed. At least one call is checked, even if it takes more than CHECK_SHARE of the time,
+ * unless time_s is shorter than FIRST_WORTH calls. */
 static void inspect_first(struct sampler *s)
 {
     double slowest = 0;
@@ -180,7 +181,8 @@ static void inspect_first(struct sampler *s)
                    CHECK_FIRST);
 }
 
-/* Checks results once in every part of the time, as long as checks take a small share of it. */
+/* Checks results at most once in each of CHECK_PARTS parts of the time, and only while all checks
+ * together have taken less than CHECK_SHARE of it. */
 static void inspect_between(struct sampler *s, double start, double now)
 {
     double part = s->q->time_s / CHECK_PARTS, room = CHECK_SHARE * (now - start);
@@ -191,8 +193,8 @@ static void inspect_between(struct sampler *s, double start, double now)
 
 /* --- Rounds ---------------------------------------------------------------------------------- */
 
-/* Warms the caches after another kernel has used them, by one untimed call of a short kernel. A
- * long kernel needs no such call: it fills them in a small part of its own time. */
+/* Warms the caches after something else has used them: calls a short kernel once, untimed. A long
+ * kernel needs no such call, because it fills the caches in a small part of its own time. */
 static void heat(struct sampler *s, int series)
 {
     int n = s->sh->n_samples[series];
@@ -204,8 +206,9 @@ static void heat(struct sampler *s, int series)
         run_calls(s, &s->work[series], 1);
 }
 
-/* Overwrites the result before a sample if checks_itself: all elements before the first sample,
- * later a few.  Returns whether it did; the caller then checks the result after the sample. */
+/* Overwrites the result before a sample if checks_itself: all elements before the first sample, a
+ * few before later samples.  Returns whether it did; the caller must then check the result after
+ * the sample. */
 static bool spoils(struct sampler *s, int series)
 {
     struct work *w = &s->work[series];
@@ -267,7 +270,7 @@ static bool has_room(const struct sampler *s)
     return s->n > 0;
 }
 
-/* Begins an epoch. The first one uses the pages that are already there. */
+/* Begins an epoch. renew: whether to renew the buffers; false for the first epoch. */
 static bool begin_sitting(struct sampler *s, bool renew)
 {
     struct shared *sh = s->sh;
@@ -377,7 +380,7 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
             break;
         bool due = runs == 0 || (q->epochs > 1 && now - start >= sat * part);
         if (due && !begin_sitting(&s, runs > 0)) {
-            s.over = true;  /* a failed renewal may have lost buffers */
+            s.over = true;  /* after a failed renewal, buffers may have no memory */
             break;
         }
         sat += due;

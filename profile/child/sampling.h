@@ -5,8 +5,8 @@
 #include "profile/child/protocol.h"
 #include "profile/child/stats.h"
 
-/* A call longer than this needs no warm-up, and one sample of it is enough, because interruptions
- * are short compared with the call. */
+/* A kernel whose call takes longer than this needs no warm-up, and one sample is enough, because
+ * interruptions are short compared with the call. */
 #define SAMPLING_LONG_S 20e-3
 
 typedef void kernel_fn(void *const *buffers);
@@ -17,8 +17,8 @@ typedef void kernel_fn(void *const *buffers);
 struct work {
     kernel_fn *run;
     void *const *buffers;
-    /* Makes n calls on a device and measures them by the device's clock; false ends the
-     * sampling. */
+    /* Makes n calls on a device and stores the seconds of all of them by the device's clock.
+     * Returning false ends the sampling. */
     bool (*run_device)(void *ctx, long n, double *seconds);
     void *device;                         /* the ctx of run_device */
     bool (*run_vendor)(struct vendor_handle *h);
@@ -26,8 +26,8 @@ struct work {
     int team;
     long batch;                           /* calls per sample */
     double call_s;                        /* seconds per call in the last batch; 0 = none yet */
-    /* steady: the first result was right, and later ones are compared with it. first_s: seconds
-     * of the first call. */
+    /* steady: whether the first result was right, so that later results must equal it. first_s:
+     * seconds of the first call; 0: unknown. */
     bool steady;
     double first_s;
     int64_t calls;                        /* calls since the kernel was loaded */
@@ -35,8 +35,9 @@ struct work {
 
 /* Callbacks of the sampling. If one returns false, the sampling ends. renew: gives all buffers new
  * pages with the same contents. chill: removes the data of the contender from all caches. poison:
- * overwrites the results of a steady contender, all elements or a few. same: whether the last call
- * of a steady contender left the right result. ceiling: times calls as struct ceiling_ask says. */
+ * overwrites the results of a steady contender, either all elements or a few. same: whether the
+ * last call of a steady contender left the right result. ceiling: makes the calls that struct
+ * ceiling_ask describes, and stores the seconds per call. */
 struct sampling_hooks {
     bool (*renew)(void *ctx);
     void (*chill)(void *ctx, int contender);
@@ -54,9 +55,10 @@ struct sampling_hooks {
  *
  * Each round samples each work once, in a new random order, so that no contender always follows the
  * same other one.  The time is divided into request->epochs epochs, each with renewed buffers.  Hot
- * samples: with several contenders, and after a renewal, a short kernel is called once before its
- * sample.  Cold samples: a sample is one call, minus the cost of reading the clock; only contenders
- * are sampled.
+ * samples: something else may have used the caches before, so a short kernel is called once,
+ * untimed, before its sample.  This is done if there are several contenders, after a renewal or a
+ * check, and for very short kernels also beside the ceiling.  Cold samples: a sample is one call,
+ * minus the cost of reading the clock; only contenders are sampled.
  *
  * The results of steady contenders are checked before the warm-up, after rounds for a small share
  * of the time, and at the end.  A check first asks whether the last call left the right result.
@@ -66,10 +68,10 @@ struct sampling_hooks {
 void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
                   const struct sampling_hooks *hooks, struct shared *sh);
 
-/* Returns how many calls of the ceiling `threads` threads can make per second on `cores` cores; 0:
- * the ceiling was not sampled.  If there are more threads than cores, they take turns, so only as
- * many threads as cores count.  The result is the rate of the team, or, if that is higher, the rate
- * of one core times the threads that count: a team on a busy machine waits for its slowest
+/* Returns the rate of the ceiling: the calls per second of a team of `threads` threads on `cores`
+ * cores; 0: the ceiling was not sampled.  Let n be the smaller of threads and cores, because more
+ * threads than cores take turns.  The result is n times the rate of a thread of the team, or, if
+ * that is higher, n times the rate of one core: a team on a busy machine waits for its slowest
  * thread. */
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
                         int cores);

@@ -186,7 +186,7 @@ static bool check(struct server *r, const struct request *q, struct err *e)
 
 /* --- Memory and limits ----------------------------------------------------------------------- */
 
-/* Maps the file at its present size, in place of the old mapping. Returns NULL, or the error. */
+/* Maps the file at its present size, and unmaps the old mapping. Returns NULL, or the error. */
 static const char *map_shared(struct server *r)
 {
     static const char usage[] = "tilescope starts this program to run kernels in it";
@@ -218,7 +218,7 @@ static bool open_guarded(struct server *r, struct err *e)
     return true;
 }
 
-/* Sets a resource limit: for good, or with `soft` so that COMMAND_RENEW can change it. */
+/* Sets a resource limit. soft: only the soft limit, so that COMMAND_RENEW can change it later. */
 static void limit(int what, uint64_t value, bool soft)
 {
     struct rlimit l;
@@ -274,8 +274,8 @@ static void set_limits(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Unloads all kernels.  An object that started its own team of threads stays loaded, because its
- * threads still run its code. */
+/* Unloads all kernels.  An object that uses OpenMP stays loaded, because the threads of its team
+ * still run code of it or of its OpenMP library. */
 static void unload(struct server *r)
 {
     for (int i = 0; i < SLOT_COUNT; i++)

@@ -27,8 +27,9 @@ static void say(struct counts *c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Calls the kernel for at least `seconds`; returns the number of calls.  The clock is read after
- * 1, 3, 7... calls, so that reading it hardly adds to the counts. */
+/* Calls the kernel for at least `seconds`, but at most about 2 * COUNT_MOST_CALLS times.  Returns
+ * the number of calls.  The clock is read only after 1, 3, 7... calls, so that reading it hardly
+ * adds to the counts. */
 static int call_for(struct server *r, double seconds)
 {
     int calls = 0;

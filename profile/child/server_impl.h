@@ -32,12 +32,13 @@ struct server {
     struct reply reply;
 };
 
-/* Calls dlopen with the CPU affinity of the parent.  This thread may be pinned to one CPU as part
- * of a team; a library that creates its own threads would otherwise use that CPU only. */
+/* Calls dlopen while this thread has the CPU affinity of the parent.  Otherwise this thread may be
+ * pinned to one CPU, and a library that creates its own threads would use only that CPU. */
 void *server_open_library(const struct server *r, const char *path);
 
 /* Send or receive a message of n bytes on RUNNER_SOCKET_FD. server_hear returns false when no
- * further message will come. *code is then the exit code: 0 if the parent closed its end. */
+ * further message will come; *code is then the exit code of this process: 0 if the parent closed
+ * its end, else 1. */
 bool server_say(const void *what, size_t n);
 bool server_hear(void *what, size_t n, int *code);
 
@@ -46,15 +47,16 @@ void *const *server_buffers(const struct server *r, int contender);
 /* Fills the buffers of a contender by guarded_place. */
 bool server_place(struct server *r, int contender, bool at_end, struct err *e);
 
-/* Fails with ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
+/* Fails with ERR_WRONG if a kernel wrote outside of its buffers; shared->fault is then the
+ * place. */
 bool server_check_guards(struct server *r, struct err *e);
 
 /* Functions of server_device.c, which only a runner with a device uses.  The guarded buffers are
- * the host's copies of the device's buffers.  open: ERR_ENV. load: executes COMMAND_LOAD. run:
- * makes n calls. place: uploads all buffers of a contender; server_place calls it after filling
- * them. spoil: uploads only those that the contender writes; fetch: downloads these. drop: frees
- * the device memory of the contender's buffers. check: checks the guards on the device;
- * ERR_WRONG. */
+ * the host's copies of the device's buffers.  open: ERR_ENV if there is no device. load: executes
+ * COMMAND_LOAD. run: makes n calls. place: uploads all buffers of a contender; server_place calls
+ * it after filling them. spoil: uploads only the buffers that the contender writes; fetch:
+ * downloads them. drop: frees the device memory of the contender's buffers. check: ERR_WRONG if a
+ * guard on the device was overwritten. */
 bool server_device_open(struct server *r, struct err *e);
 bool server_device_load(struct server *r, const struct request *q, struct err *e);
 bool server_device_run(struct server *r, int contender, long n, double *seconds, struct err *e);
@@ -67,27 +69,28 @@ bool server_device_check(struct server *r, struct err *e);
  * is none. Returns the exit code. */
 int server_describe_device(void);
 
-/* Execute COMMAND_LOAD_VENDOR, and COMMAND_RUN of a contender of a vendor library. */
+/* server_load_vendor executes COMMAND_LOAD_VENDOR; server_check_vendor executes COMMAND_RUN for a
+ * contender of a vendor library. */
 bool server_load_vendor(struct server *r, const struct request *q, struct err *e);
 bool server_check_vendor(struct server *r, int contender, struct err *e);
 /* Execute COMMAND_TIME, COMMAND_COUNT and COMMAND_SIMULATE. Each returns false with *e. */
 bool server_time(struct server *r, const struct request *q, struct err *e);
 bool server_count(struct server *r, const struct request *q, struct err *e);
 bool server_simulate(struct server *r, const struct request *q, struct err *e);
-/* --ceiling SO PARENT: the main function of the process that samples the ceiling.  It never loads
- * anything but SO, so that no kernel can disturb it.  It first sends a struct reply that says
- * whether SO could be loaded, and then answers each struct ceiling_ask on its socket.  Returns
- * the exit code. */
+/* --ceiling SO PARENT: the main function of the process that samples the ceiling.  PARENT: process
+ * id of its parent.  It never loads anything but SO, so that no kernel can disturb it.  It first
+ * sends a struct reply that says whether SO could be loaded, and then answers each struct
+ * ceiling_ask on its socket.  Returns the exit code. */
 int server_ceiling(int argc, char **argv);
 /* Sends a request from the runner to the process of the ceiling. *seconds: per call. Returns false
  * when that process has ended. */
 bool server_ask_ceiling(const struct server *r, int team, long batch, double *seconds);
 
-/* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: one call of a kernel.  Maps FILE
- * at the first ADDRESS (each buffer has one), fills a cache of CACHE_BYTES with other data, and
- * calls the kernel once.  If PADDING and OUT are not "-", SO is a counting copy of the kernel
- * (instructions.c); then the count of every block and the nops of every piece of padding are
- * written to OUT as int64_t.  Ends the process with 0, or prints the error and returns its exit
- * code. */
+/* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: one call of a kernel.  There is
+ * an ADDRESS for each buffer.  Maps the BYTES bytes of FILE at the first ADDRESS, fills a cache of
+ * CACHE_BYTES with other data, and calls the kernel once.  If PADDING is not "-", SO is a copy of
+ * the kernel that counts (asm_text.counting), and PADDING is an object of asm_text.padded; then the
+ * count of every block and the number of nops in every piece of padding are written to OUT as
+ * int64_t.  Ends the process with exit code 0, or prints the error and returns an exit code. */
 int server_once(int argc, char **argv);
 #endif

@@ -61,7 +61,8 @@ static int on_mark(struct ts_sim *ts, int mark)
     return skip;
 }
 
-/* Opens the detail. Returns NULL, with a reason in the detail, when it would take too long. */
+/* Opens the detail. Returns NULL, with a reason in the detail, if it would take too long or the
+ * kernel has more loops or memory than the detail has room for. */
 static struct simdetail *open_detail(struct shared_sim *s, struct cachesim *cache,
                                      const struct trace_work *w, const int *tensor)
 {
@@ -89,7 +90,7 @@ static struct simdetail *open_detail(struct shared_sim *s, struct cachesim *cach
     return simdetail_open(cache, &o, &d->detail);
 }
 
-/* Opens the cache of s, only its first level when a sample is simulated. */
+/* Opens the cache that s->cache describes; only its first level if a sample is simulated. */
 static bool open_cache(struct shared_sim *s, struct cachesim **out, struct err *e)
 {
     struct cache_config c = s->cache;

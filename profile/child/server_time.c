@@ -37,11 +37,11 @@ static bool is_timed(const struct request *q, int contender)
     return q->contenders >> contender & 1;
 }
 
-/* Renews the buffers. Damage to their guards must be detected before memory is refilled. Linux
- * reuses the most recently freed pages first. So all buffers free their pages, in random order,
- * before any buffer gets new ones; pages then move between buffers. The addresses also change at
- * random, because at some distances two buffers conflict in the cache. Buffers of a vendor library
- * stay in place. */
+/* Renews the buffers. Their guards are checked first, because refilling the memory would hide
+ * damage. Linux reuses the most recently freed pages first. So all buffers free their pages before
+ * any buffer gets new ones, and a random contender is filled first; pages then move between
+ * buffers. The addresses also change at random, because at some distances two buffers conflict in
+ * the cache. Buffers of a vendor library keep their addresses. */
 static bool renew(void *ctx)
 {
     struct timing *t = ctx;
@@ -78,7 +78,8 @@ static void walk(const struct timing *t)
         (void)*(const volatile char *)(room + i);
 }
 
-/* Makes a device call that other hooks need. Keeps the first error, which ends the sampling. */
+/* Makes a device call for a hook, unless an earlier one failed. Returns whether all have succeeded;
+ * t->e keeps the first error. */
 static bool on_device(struct timing *t, bool (*call)(struct server *r, int i, struct err *e), int i)
 {
     t->failed = t->failed || !call(t->r, i, t->e);

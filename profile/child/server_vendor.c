@@ -16,7 +16,8 @@ bool server_load_vendor(struct server *r, const struct request *q, struct err *e
         return err_set(e, ERR_BUG, "contender %u does not have one buffer for each tensor of the "
                        "problem", q->slot);
     int i = (int)q->slot;
-    /* opened with all CPUs first, so that its OpenMP counts them; the next call reports errors */
+    /* loads the plugin while all CPUs are allowed, so that its OpenMP library counts all of them;
+     * vendor_load below reports errors */
     (void)server_open_library(r, q->path);
     if (!vendor_load(q->path, &plugin, e) || !server_place(r, i, false, e))
         return false;

@@ -70,8 +70,8 @@ double stats_disturbed(const double *ceiling, int n)
 
 /* --- The bootstrap --------------------------------------------------------------------------- */
 
-/* Samples in ascending order, each with its block. A bootstrap resample is a weight for each block,
- * so its median takes one pass. */
+/* A sample with its block. An array of them is sorted by value. A bootstrap resample is then a
+ * weight for each block, and its median takes one pass over the array. */
 struct ranked { double value; int block; };
 
 static int by_rank(const void *a, const void *b)
@@ -91,8 +91,8 @@ static struct ranked *rank_samples(const double *sample, int n, const int *block
     return r;
 }
 
-/* Returns the median of the samples, each counted as often as its block was drawn; total is their
- * number. */
+/* Returns the median of the samples when each is counted as often as its block was drawn. weight:
+ * for each block, how often it was drawn; total: the number of samples counted in this way. */
 static double weighted_median(const struct ranked *r, const int *weight, int64_t total)
 {
     int64_t seen = 0;

@@ -30,13 +30,15 @@ double stats_disturbed(const double *ceiling, int n);
  * bootstrap.  The bootstrap draws blocks of rounds, because neighbouring rounds share
  * disturbances and the placement of buffers: block[i] is the first round of block i, ascending
  * from 0.  With few blocks the interval is widened to that of Student's t (Hesterberg 2015,
- * section 3.4).  In every case STATS_PLACE is then added on both sides.  Below 4 blocks there is
- * no interval: low = 0, high = infinity.  best: the ratio of the least samples; 0 = unknown. */
+ * section 3.4).  The interval is always widened by the share STATS_PLACE at both ends.  Below 4
+ * blocks there is no interval: low = 0, high = infinity.  best: the ratio of the least samples; 0 =
+ * unknown. */
 struct ratio { double ratio, low, high, best; };
 struct ratio stats_ratio(const double *a, const double *b, int n, const int *block, int n_blocks,
                          uint64_t seed);
 
-/* The least times contradict an interval if they differ by this share in the other direction. */
+/* The ratio of the least times contradicts an interval on one side of 1 if it is on the other side
+ * of 1, more than this share away. */
 #define STATS_OPPOSITE 0.03
 
 enum verdict { VERDICT_NONE, VERDICT_FASTER, VERDICT_SLOWER, VERDICT_SAME, VERDICT_UNDECIDED };
@@ -55,9 +57,10 @@ bool stats_print_undecided(struct str *out, const struct ratio *r);
 /* names of enum verdict: "", "faster", "slower", "no difference that these runs show",
  * "undecided" */
 extern const char *const verdict_name[];
-struct ratio ratio_inverse(const struct ratio *r);       /* of time a / time b */
-/* Appends "1.32 (1.30 to 1.34)", with three digits of the ratio.  Where an end of the interval that
- * is not 1 would be printed as 1.00, there are more digits: its side of 1 decides the verdict. */
+struct ratio ratio_inverse(const struct ratio *r);       /* returns the ratio time a / time b */
+/* Appends "1.32 (1.30 to 1.34)", with three digits of the ratio.  If an end of the interval would
+ * be printed as 1.00 without being 1, more digits are printed: the verdict depends on the side of 1
+ * on which it lies. */
 void ratio_print(struct str *out, const struct ratio *r);
 /* Appends "1.32x slower (1.30 to 1.34)"; for a ratio below 1 the inverse, "1.32x faster (...)". */
 void ratio_print_times(struct str *out, const struct ratio *r);

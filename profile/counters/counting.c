@@ -27,7 +27,7 @@ struct counting {
     struct tally tally[EVENTS_MAX];
     struct group group[EVENTS_MAX];
     int (*handle)[EVENTS_MAX];  /* [thread][event]: the handle; below 0: the code of the failure */
-    bool *ran;  /* [thread]: whether it ran while counters were enabled */
+    bool *ran;  /* [thread]: whether the thread ran while its counters were enabled */
     int pass;  /* the current pass, for the functions that on_threads runs */
     int (*code)[EVENTS_MAX];  /* [thread][group]: result of the last call of a source function */
     struct reading (*reading)[EVENTS_MAX];           /* [thread][group]: the last reading */

@@ -1,7 +1,7 @@
 /* Counts events on several threads with a limited number of counters, for any source of counters:
- * Linux perf events, PAPI, or a script in the tests.  It decides which events share a group, adds
- * the values of all threads, notes which values were extrapolated, and drops counters that never
- * counted. */
+ * Linux perf events, PAPI, or a script in the tests.  This unit decides which events share a group,
+ * adds the values of all threads, notes which values were extrapolated, and drops counters that
+ * never counted. */
 #ifndef TS_PROFILE_COUNTING_H
 #define TS_PROFILE_COUNTING_H
 #include <stdint.h>
@@ -15,13 +15,13 @@
  * "raw:0x151", "PAPI_L1_DCM"). */
 struct event { char name[40], text[64]; };
 
-/* The reading of a group since it was opened: its values in the order of opening, how long it was
- * enabled, and how long it ran (less when groups take turns). enabled_ns is 0 for a thread that
- * did not run. */
+/* The reading of a group in one thread: its values in the order in which its events were opened,
+ * how long the group was enabled, and how long it ran (less when groups take turns). enabled_ns is
+ * 0 when the thread did not run. */
 struct reading { uint64_t enabled_ns, running_ns, value[GROUP_MAX]; };
 
 #define COUNTER_GONE (-100000)  /* returned by open: the thread has ended and needs no counter */
-#define COUNTER_NOT_OPEN (-100001)       /* on_threads did not run the function on this thread */
+#define COUNTER_NOT_OPEN (-100001)  /* a handle before on_threads opens the counter of its thread */
 
 /* A source of counters.  Functions return a code below 0 when they fail; ctx belongs to the
  * source. */
@@ -45,9 +45,9 @@ struct counter_source {
     bool one_group;                      /* only one group per thread can run at a time */
 };
 
-/* Opens the events in as few groups of at most group_max events as the source allows, the same in
- * every thread.  An event that fails in one thread is dropped, since a sum without that thread
- * would look complete.  NULL, with the reason, when no event is left. */
+/* Opens the events in as few groups as the source allows, each of at most group_max events.  Every
+ * thread has the same groups.  An event that fails in one thread is dropped, since a sum without
+ * that thread would look complete.  Returns NULL, with the reason, when no event is left. */
 struct counting;
 struct counting *counting_open(const struct counter_source *s, void *ctx, int threads,
                                const struct event *event, int n, int group_max,
@@ -56,7 +56,8 @@ struct counting *counting_open(const struct counter_source *s, void *ctx, int th
 int counting_passes(const struct counting *c);
 int counting_groups(const struct counting *c);
 void counting_start(struct counting *c, int pass);
-/* Stops the counters of a pass. calls: number of kernel calls in it; counts are per call. */
+/* Stops the counters of a pass. calls: number of kernel calls in the pass, by which its counts are
+ * divided. */
 void counting_stop(struct counting *c, int pass, int calls);
 /* Sums the values over threads, after the last pass.  When nothing was counted, *out has the
  * reason.  out->source says how many threads ran. */

@@ -18,15 +18,15 @@ extern const char *const meter_name[METER_COUNT];          /* the words of the o
 
 #define COUNTS_MAX 32
 
-/* scaled: the counter was multiplexed; the value is extrapolated from the share `running` of the
- * time (0 = unknown). derived: a formula of the event set computed it from other counts. unit: ""
- * for plain counts. */
+/* scaled: the counter was multiplexed, so its value is extrapolated from the share `running` of
+ * the time (0 = unknown). derived: a formula of the event set computed the value from other counts.
+ * unit: "" for plain counts. */
 struct count { char name[40]; double value; char unit[12]; bool scaled, derived; double running; };
 
 struct counts {
     bool available;
     char reason[256];  /* why nothing was counted, and the fix; "" when available */
-    /* events that were requested and not counted, with the reason: "llc_loads: why" */
+    /* requested events that were not counted, with the reason: "llc_loads: why" */
     char missing[256];
     char source[128];                    /* how it was counted: "event set l1, 2 threads" */
     int n;
@@ -37,6 +37,6 @@ struct counts {
 bool counts_get(const struct counts *c, const char *name, double *value);
 /* Adds a count; false when there is no room. */
 bool counts_add(struct counts *c, const char *name, double value);
-/* Marks the counts as not available, with this reason. */
+/* Clears *c and sets the reason why there are no counts. */
 void counts_refuse(struct counts *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #endif

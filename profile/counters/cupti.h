@@ -3,7 +3,7 @@
  * the build must not need these headers. Every struct begins with its size up to the last field,
  * and with a pointer that stays NULL.
  *
- * cupti_metrics.h finds out which metrics a chip has, for which CUPTI needs no GPU; cupti_count.h
+ * cupti_metrics.h finds out which metrics a chip has; CUPTI needs no GPU to say this. cupti_count.h
  * counts. */
 #ifndef TS_COUNTERS_CUPTI_H
 #define TS_COUNTERS_CUPTI_H
@@ -88,7 +88,7 @@ enum {
     CUPTI_NO_METRIC = 17, CUPTI_QUEUE_EMPTY = 18, CUPTI_NO_PRIVILEGE = 35
 };
 
-/* The size of a struct up to `last`, its last field. */
+/* Returns the size of a struct without padding behind `last`, its last field. */
 #define CUPTI_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 typedef void cupti_give_buffer(uint8_t **buffer, size_t *bytes, size_t *most_records);
@@ -106,7 +106,7 @@ struct cupti {
     int (*activity_next)(uint8_t *buffer, size_t bytes, void **record);
 };
 
-/* Loads CUPTI. ERR_ENV: it is missing, or older than version 13. */
+/* Loads CUPTI. ERR_ENV: it is missing, or so old that it lacks one of these functions. */
 bool cupti_open(struct cupti *c, struct err *e);
 /* Whether a call succeeded; if not, ERR_ENV with "CALL: CUPTI_ERROR_..." and the fix. */
 bool cupti_ok(const struct cupti *c, int result, const char *call, struct err *e);

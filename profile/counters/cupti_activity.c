@@ -58,7 +58,7 @@ static void take_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t 
     free(buffer);
 }
 
-/* Runs the work with records switched on. */
+/* Runs the work while CUPTI records its kernels. */
 static bool watch(const struct cupti *c, const struct cupti_work *w, struct err *e)
 {
     if (!cupti_ok(c, c->activity_callbacks(give_buffer, take_buffer),

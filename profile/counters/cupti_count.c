@@ -9,17 +9,17 @@
 #include "kernels/base/subprocess.h"
 #include "profile/counters/cupti_metrics.h"
 
-#define MOST_PASSES 200                   /* passes for 16 metrics; more are a fault of CUPTI */
+#define MOST_PASSES 200  /* enough for EVENTS_MAX metrics; a need of more is a fault of CUPTI */
 
-/* One count: the device's metrics, and the session of the range profiler. */
+/* The state of cupti_count: the device's metrics, and the session of the range profiler. */
 struct range_session {
     const struct cupti *c;
     const struct cupti_work *work;
     struct cupti_metrics metrics;
-    uint8_t *availability, *data;         /* allocated here */
+    uint8_t *availability, *data;         /* owned */
     size_t data_bytes;
     void *object;                         /* the range profiler; NULL: not enabled */
-    int runs;
+    int runs;                             /* number of passes made */
 };
 
 /* --- The device's metrics --------------------------------------------------------------------- */
@@ -70,8 +70,9 @@ static bool make_data(struct range_session *s, struct err *e)
                     "cuptiRangeProfilerCounterDataImageInitialize", e);
 }
 
-/* Makes the whole work one range, which tilescope itself repeats for each pass. So several kernels
- * have one sum, and CUPTI need not save and restore memory. */
+/* Configures the profiler to count the whole work as one range, which tilescope itself repeats for
+ * each pass. So the counts of several kernels are summed, and CUPTI need not save and restore
+ * memory. */
 static bool configure(struct range_session *s, struct err *e)
 {
     struct cupti_range_enable enable = { .size = CUPTI_SIZE(struct cupti_range_enable, object),
@@ -163,8 +164,8 @@ static void add_metrics(const struct range_session *s, const struct event *event
     }
 }
 
-/* Counts the metrics among the events.  Returns false with the reason in *why when none was
- * counted; *ran is then false if the work failed. */
+/* Counts the metrics among the events; unknown ones are listed in out->missing.  Returns false with
+ * the reason in *why when CUPTI or the work failed; *ran is then false if the work failed. */
 static bool count_metrics(const struct cupti *c, const struct cupti_work *w,
                           const struct event *event, int n, struct counts *out, bool *ran,
                           struct err *why)
@@ -205,7 +206,8 @@ static void add_activity(const struct cupti_kernels *k, const struct event *even
     }
 }
 
-/* Stores why all activity events are missing or, if `activity` is false, all metrics. */
+/* Lists all events of activity records as missing, for the reason `why`; if `activity` is false,
+ * all metrics instead. */
 static void miss_all(struct counts *out, const struct event *event, int n, bool activity,
                      const char *why)
 {

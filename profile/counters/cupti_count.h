@@ -1,13 +1,14 @@
-/* Counts on a GPU: metrics by CUPTI's range profiler, times of kernels by its records of activity.
- * Everything happens in the process that has the device, a child that may hang or die. */
+/* Counts on a GPU: metrics by CUPTI's range profiler, and times of kernels by CUPTI's records of
+ * activity. Only the process that has the device calls these functions: a child that may hang or
+ * die. */
 #ifndef TS_COUNTERS_CUPTI_COUNT_H
 #define TS_COUNTERS_CUPTI_COUNT_H
 #include "kernels/base/err.h"
 #include "profile/counters/counting.h"
 
-/* The work to be counted. context: the driver's current context; device: its number. run launches
- * all kernels of the program once and waits for them. It is called once for each pass, and must
- * compute the same each time. */
+/* The work to be counted. context: the driver's current context; device: number of the device. run:
+ * launches all kernels of the program once and waits for them. It is called once for the records of
+ * activity and once for each pass, and must do the same work each time. */
 struct cupti_work {
     void *context;
     int device;
@@ -17,13 +18,16 @@ struct cupti_work {
 
 /* Counts n events (cupti_metrics.h) for one run of the work, summed over all of its kernels. Events
  * that the chip lacks are listed in out->missing; if nothing can be counted, *out has the reason.
- * *seconds: time of one run on the device; without activity records, by the clock. False: the work
- * itself failed. */
+ * *seconds: the device's time for the kernels of one run, or, without records of activity, the time
+ * of one run by the host's clock. It is not set when CUPTI cannot be loaded. False: the work itself
+ * failed. */
 bool cupti_count(const struct cupti_work *w, const struct event *event, int n, struct counts *out,
                  double *seconds, struct err *e);
 
-/* The kernels of one run, by their records of activity. registers: the most of any kernel. */
+/* The kernels of one run, by their records of activity. registers: the most that a thread of any
+ * kernel has; ns: sum of the times of all launches. */
 struct cupti_kernels { int launches, registers; double ns; };
-/* ERR_ENV: CUPTI has no activity records; other errors come from the work. */
+/* Runs the work once and records its kernels. ERR_ENV: CUPTI has no activity records; other errors
+ * come from the work. */
 bool cupti_kernels(const struct cupti_work *w, struct cupti_kernels *out, struct err *e);
 #endif

@@ -18,8 +18,8 @@ struct cupti_metrics {
     uint8_t *config;                      /* owned */
 };
 
-/* availability: the counters of the device; NULL: all counters of the chip. ERR_ENV: CUPTI does not
- * know the chip. */
+/* Prepares *out for the metrics of a chip. availability: the counters of the device; NULL: all
+ * counters of the chip. ERR_ENV: CUPTI does not know the chip. */
 bool cupti_metrics_open(const struct cupti *c, const char *chip, const uint8_t *availability,
                         struct cupti_metrics *out, struct err *e);
 /* Adds a metric, whose name must outlive *m. ERR_NAME: the chip does not have it. */
@@ -34,8 +34,8 @@ void cupti_metrics_close(struct cupti_metrics *m);
 /* Whether an event of an event set is read from activity records ("activity:...") and is not a
  * metric. */
 bool cupti_is_activity(const char *event);
-/* Whether the text has the form of a metric with its rollup ("unit__name.sum"), or is an event of
- * activity records; if not, ERR_NAME names the correct form. */
+/* Whether the text has the form of a metric with its rollup ("unit__name.sum"), or is an existing
+ * event of activity records; if not, the fix of ERR_NAME has the correct form. */
 bool cupti_event_form(const char *text, struct err *e);
 /* Asks CUPTI about the metrics of an event set on CUPTI_CHIP: the number of passes, and the unknown
  * metrics. Returns false with ERR_ENV when CUPTI is missing. */

@@ -117,7 +117,7 @@ static bool event_known(struct reader *r, const char *at, const char *text)
     }
     if (streq(meter, meter_name[METER_ID_PAPI]))
         return true;                                 /* only PAPI can check its own names */
-    /* only the form is checked: the chip knows its names */
+    /* only the form is checked, because only the chip knows its metrics */
     if (streq(meter, meter_name[METER_ID_CUPTI]))
         return cupti_event_form(text, r->e) || wrong_at(r, at, strlen(text));
     if (perf_find(text, &name)
@@ -153,8 +153,8 @@ static int find_known(const char *name)
     return -1;
 }
 
-/* Whether a name is taken: a built-in value of formulas, or a member of reports next to the counts,
- * has it. */
+/* Whether a name is not free for an event, because it names a value of formulas (known_name) or a
+ * member of reports that stands beside the counts. */
 static bool is_reserved(const char *name)
 {
     static const char *const member[] = { "available", "reason", "scaled", "running", "metrics",
@@ -442,7 +442,8 @@ bool event_set_fits(const struct event_set *s, struct counts *why)
 
 struct derivation { const struct known *known; const struct counts *counts; int n; };
 
-/* Looks up a name of a formula. False with *e for an event that was not counted. */
+/* Looks up a name of a formula. Fails for an event that was not counted and a value that is
+ * unknown. */
 static bool look_up(void *ctx, const char *name, struct formula_value *out, struct err *e)
 {
     const struct derivation *d = ctx;

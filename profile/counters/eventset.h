@@ -18,8 +18,8 @@
  *
  * Lines that begin with # are comments, except in the prose.  A formula can use the events of the
  * set per call of the kernel, time_s (seconds per call), flops and bytes (of the operator) and
- * threads.  A metric is absent when one of its events was not counted, and after a division by
- * zero. */
+ * threads.  A metric is absent when one of its events was not counted, when one of the other values
+ * is unknown, and after a division by zero. */
 #ifndef TS_PROFILE_EVENTSET_H
 #define TS_PROFILE_EVENTSET_H
 #include "kernels/base/arena.h"
@@ -48,8 +48,8 @@ bool event_set_parse(struct arena *a, const char *name, const char *path, const 
 struct event_sets { int n; const struct event_set **set; };
 struct event_sets event_sets_load(struct arena *a, struct str *broken);
 
-/* Finds a set by name and reads no other file.  ERR_NAME with the nearest name, or an error of
- * event_set_parse. */
+/* Finds a set by name without parsing the user's other sets.  If there is no such set, ERR_NAME
+ * with the nearest name of all sets; else the errors of event_set_parse. */
 bool event_set_find(struct arena *a, const char *name, const struct event_set **out,
                     struct err *e);
 /* Returns the name of the set that a meter counts by default. */
@@ -59,7 +59,7 @@ const char *event_set_default(const char *meter);
  * *why then has the reason. */
 bool event_set_fits(const struct event_set *s, struct counts *why);
 
-/* The values besides the events that formulas can use. */
+/* The values that formulas can use besides the events; 0 = unknown. */
 struct known { double time_s, flops, bytes; int threads; };
 /* Computes the metrics of the set and adds them to *c. */
 void event_set_derive(const struct event_set *s, const struct known *k, struct counts *c);

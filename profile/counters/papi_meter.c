@@ -23,8 +23,8 @@ static struct {
 #undef MEMBER
 } api;
 
-/* The event sets of one thread, used only by that thread. members: number of events in each set;
- * value: their counts at the last stop. */
+/* The event sets of one thread, which are opened, started and stopped on that thread. members:
+ * number of events in each set; value: the counts of these events at the last stop. */
 struct sets {
     int n, set[EVENTS_MAX], members[EVENTS_MAX];
     long long value[EVENTS_MAX][GROUP_MAX];
@@ -61,9 +61,8 @@ static bool find_functions(void *library)
 }
 
 static struct counts load_refusal;
-/* The reason why the perf_event component of PAPI is disabled; "" = it is enabled. On a CPU that is
- * newer than the list of CPUs in libpfm4, PAPI disables the component together with all software
- * events. */
+/* The reason why PAPI's component perf_event is disabled; "" = it is enabled. On a CPU that libpfm4
+ * does not know yet, PAPI disables the component, and with it all software events. */
 static char disabled[PAPI_HUGE_STR_LEN];
 
 static void read_component(void)
@@ -78,7 +77,7 @@ static void read_component(void)
 /* Loads PAPI once in a process: its state is global. */
 static void load(void)
 {
-    char name[32];  /* name of the library with the version of the header used for compiling */
+    char name[32];  /* name of the library, of the version with which this program was compiled */
     snprintf(name, sizeof name, "libpapi.so.%d.%d", PAPI_VERSION_MAJOR(PAPI_VERSION),
              PAPI_VERSION_MINOR(PAPI_VERSION));
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -247,8 +246,8 @@ static int papi_stop(void *ctx, int leader)
     return api.PAPI_stop(s->set[at], s->value[at]);
 }
 
-/* Reads a set. PAPI does not report times. No events take turns, so enabled and running are
- * equal. */
+/* Reads a set. PAPI does not report times, so both are 1: no events take turns, and the set ran
+ * whenever it was enabled. */
 static int papi_read(void *ctx, int leader, int n, struct reading *out)
 {
     int at;

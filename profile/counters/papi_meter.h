@@ -1,16 +1,17 @@
 /* Counters by PAPI, whose event names papers use (PAPI_L1_DCM).  The library is loaded only when
  * this meter is asked for; without the library the meter is refused with a reason.
  *
- * PAPI counts the thread that owns an event set and cannot inherit or attach on every machine.
- * Each thread of the OpenMP team of the kernel therefore has its own event sets, opened, started
- * and stopped on that thread.  Threads that a kernel starts by other means are not counted. */
+ * PAPI counts only the thread that owns an event set: not every machine lets it attach to other
+ * threads or count those that the thread starts.  Each thread of the kernel's OpenMP team therefore
+ * has its own event sets, opened, started and stopped on that thread.  Threads that a kernel starts
+ * by other means are not counted. */
 #ifndef TS_PROFILE_PAPI_METER_H
 #define TS_PROFILE_PAPI_METER_H
 #include "profile/counters/counting.h"
 
 /* Loads PAPI; returns NULL, with the reason, when that fails. kernel: the dlopen handle of a
- * kernel, through which its OpenMP library is found.  With kernel NULL, or a kernel without
- * parallel loops, only the calling thread counts. */
+ * kernel, through which its OpenMP library is found.  If `kernel` is NULL or has no parallel loops,
+ * only the calling thread is counted. */
 struct papi;
 struct papi *papi_open(void *kernel, int threads, struct counts *why_not);
 void papi_close(struct papi *p);

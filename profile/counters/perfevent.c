@@ -19,7 +19,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-/* Opens a counter. inherit: threads that the counted one starts later are included in its sums. */
+/* Opens a counter in the thread `tid`. The counter includes threads that this thread starts later
+ * (inherit). */
 static int open_plain(const struct perf_name *ev, int tid, int leader, bool with_kernel)
 {
     struct perf_event_attr a = {

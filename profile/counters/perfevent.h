@@ -16,8 +16,8 @@ bool perf_name_at(int i, char out[PERF_NAME_BYTES]);
 
 /* The threads of this process as a source of counters.  Hardware events are counted in user space
  * only, without interrupts.  Software events happen in the kernel of Linux, and are also counted
- * there if this process may.  If it may not (no_kernel), context switches and migrations are
- * refused, since their counts would be 0. */
+ * there if this process is allowed to.  If it is not allowed (no_kernel), context switches and
+ * migrations are refused, since their counts would be 0. */
 struct perf_threads { int n, *tid; bool no_kernel; };
 extern const struct counter_source perf_source;
 void perf_threads_find(struct perf_threads *out);    /* finds all threads that exist now */

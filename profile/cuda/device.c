@@ -9,14 +9,14 @@
 #define GUARD_BYTES 256                   /* the alignment of memory from the driver */
 #define GUARD 0x7ffdu                     /* as in guarded.c: two of them are a quiet NaN */
 #define GUARD_HALVES (GUARD_BYTES / (int)sizeof(uint16_t))
-#define CLOCKS_DIFFER_S 1e-3  /* largest difference between the device's clock and the host's */
+#define CLOCKS_DIFFER_S 1e-3  /* most by which the device's time may exceed the host's */
 
 /* at: address of the data; 0 = the buffer has no memory. */
 struct device_buffer { CUdeviceptr at; size_t bytes; };
 struct device_module {
     CUmodule module;
     struct gen_launches launches;
-    CUfunction *function;                 /* per launch: its kernel */
+    CUfunction *function;                 /* the kernel of each launch */
 };
 
 struct cuda_device {
@@ -27,7 +27,7 @@ struct cuda_device {
     struct device_buffer *buffer;
     struct device_module *module;
     CUevent start, stop;
-    CUdeviceptr other;                    /* other memory, for cuda_device_flush */
+    CUdeviceptr other;                    /* memory that cuda_device_flush writes */
     int64_t other_bytes;
     uint16_t guard[GUARD_HALVES];
 };
@@ -125,7 +125,8 @@ bool cuda_device_open(int n_buffers, int n_modules, struct cuda_device **out, st
         && CALL(d, cuEventCreate, (&d->start, 0)) && CALL(d, cuEventCreate, (&d->stop, 0));
 }
 
-/* Allows a kernel the dynamic shared memory of its launch: more than a block has by default. */
+/* Lets a kernel have the dynamic shared memory of its launch, which is more than the default of a
+ * block. */
 static bool allow_shared(struct cuda_device *d, CUfunction function, const struct gen_launch *l,
                          struct err *e)
 {
@@ -258,8 +259,8 @@ bool cuda_device_flush(struct cuda_device *d, int64_t bytes, struct err *e)
 
 /* --- Launches --------------------------------------------------------------------------------- */
 
-/* All entries of an argument list are valid pointers, because a driver may read more entries than
- * the kernel has. */
+/* Launches a kernel. All entries of its argument list are valid pointers, because a driver may read
+ * more entries than the kernel has. */
 static bool launch(struct cuda_device *d, CUfunction function, const struct gen_launch *l,
                    int first, struct err *e)
 {

@@ -7,8 +7,8 @@
 
 #include "profile/cuda/object.h"
 
-/* The properties of a device.  driver: the newest CUDA version that it supports, "13.0".  Clocks:
- * the highest ones in MHz; 0 = unknown. */
+/* The properties of a device.  driver: the newest CUDA version that the driver supports, "13.0".
+ * clock_mhz, memory_mhz: the highest clock rates; 0 = unknown. */
 struct cuda_info {
     char name[96], driver[16];
     int major, minor;                     /* compute capability */
@@ -16,8 +16,9 @@ struct cuda_info {
     int64_t l2_bytes, memory_bytes;
     int64_t shared_bytes;                 /* the most shared memory of a block */
 };
-/* Prints the properties as text, one line per field.  cuda_info_read parses this text; ERR_ENV. */
+/* Prints the properties as text, one line per field. */
 void cuda_info_print(struct str *out, const struct cuda_info *i);
+/* Parses this text.  ERR_ENV: it has another form, or properties that cannot be true. */
 bool cuda_info_read(const char *text, struct cuda_info *out, struct err *e);
 
 struct cuda_device;
@@ -26,30 +27,32 @@ struct cuda_device;
 bool cuda_device_open(int n_buffers, int n_modules, struct cuda_device **out, struct err *e);
 bool cuda_device_info(const struct cuda_device *d, struct cuda_info *out, struct err *e);
 
-/* Loads a module.  Its names and arguments must outlive the device.  ERR_COMPILE. */
+/* Loads *o as module number `module`, instead of the one loaded before.  The launches of *o, with
+ * their names and arguments, must outlive the device; its cubin need not.  ERR_COMPILE. */
 bool cuda_device_load(struct cuda_device *d, int module, const struct cuda_object *o,
                       struct err *e);
-/* Copies data to a buffer, which gets memory when it has none. */
+/* Copies data to a buffer.  A buffer without memory gets `bytes` bytes; a buffer that has memory
+ * must have as many. */
 bool cuda_device_put(struct cuda_device *d, int buffer, const void *data, size_t bytes,
                      struct err *e);
 bool cuda_device_get(const struct cuda_device *d, int buffer, void *data, struct err *e);
 /* Frees the memory of a buffer. */
 bool cuda_device_drop(struct cuda_device *d, int buffer, struct err *e);
 /* Checks the guards of all buffers.  *buffer: a buffer whose guard was overwritten, or -1.
- * *distance: bytes from its end to the damage; below 0: minus the bytes from the damage to its
- * start. */
+ * *distance: bytes from the end of this buffer to the damage.  For damage before the buffer it is
+ * below 0: minus the bytes from the damage to the start of the buffer. */
 bool cuda_device_guards(const struct cuda_device *d, int *buffer, int64_t *distance,
                         struct err *e);
-/* Makes n calls and waits for them.  Each call makes all launches of the module, on buffers from
- * `first` on. *seconds: time between events before and after.  ERR_CRASH or ERR_TIMEOUT with the
- * error's name. */
+/* Makes n calls and waits for them.  Each call makes all launches of the module; buffer 0 of a
+ * launch is buffer `first` of the device. *seconds: the device's time for all n calls, between two
+ * events.  ERR_CRASH or ERR_TIMEOUT with the driver's name of the error. */
 bool cuda_device_run(struct cuda_device *d, int module, int first, long n, double *seconds,
                      struct err *e);
-/* Calls queue, which puts work of a vendor library on the default stream, and waits for that work.
- * *seconds: time between events before and after. */
+/* Calls `queue`, which puts work of a vendor library on the default stream, and waits for that
+ * work. *seconds: the device's time for the work, between two events. */
 bool cuda_device_time(struct cuda_device *d, bool (*queue)(void *ctx, struct err *e), void *ctx,
                       double *seconds, struct err *e);
 void *cuda_device_context(const struct cuda_device *d);    /* the driver's CUcontext */
-/* Writes `bytes` bytes of other memory, which replaces the content of the caches. */
+/* Writes `bytes` bytes of memory that no buffer uses.  This replaces the content of the caches. */
 bool cuda_device_flush(struct cuda_device *d, int64_t bytes, struct err *e);
 #endif

@@ -6,9 +6,9 @@
 
 #include "kernels/base/err.h"
 
-/* what: its name in messages, such as "NVRTC". variable: the environment variable that names
- * another file. names: the usual files, the preferred one first, NULL-terminated. fix: how to get
- * the library. */
+/* A library. what: its name in messages, such as "NVRTC". variable: name of the environment
+ * variable with which the user can choose another file. names: the usual files, the preferred one
+ * first, NULL-terminated. fix: how to get the library. */
 struct cuda_library {
     const char *what, *variable, *fix;
     const char *names[4];
@@ -16,8 +16,8 @@ struct cuda_library {
 /* A function of a library. to: points to the pointer that receives its address. */
 struct cuda_symbol { const char *name; void *to; };
 
-/* Opens a library and looks up n functions.  The library is never unloaded.  ERR_ENV says why there
- * is none, or which function it lacks. */
+/* Opens a library and looks up n functions.  The library is never unloaded.  ERR_ENV says why it
+ * cannot be opened, or which function it lacks. */
 bool cuda_library_open(const struct cuda_library *l, const struct cuda_symbol *symbol, int n,
                        struct err *e);
 /* Stores the path of the library that contains a function; "" when it is unknown. */

@@ -20,9 +20,9 @@
 struct cuda_object { struct gen_launches launches; const void *cubin; size_t bytes; };
 
 void cuda_object_write(struct str *out, const struct cuda_object *o);
-/* Reads the text of a file into arena a; the cubin stays in data.  Bytes after the cubin are
- * ignored.  ERR_COMPILE when the file has another form, or names a buffer that is not one of
- * n_buffers. */
+/* Reads the content of such a file: n bytes of data.  The launches are allocated in a; out->cubin
+ * points into data.  Bytes after the cubin are ignored.  ERR_COMPILE when the file has another
+ * form, or a BUFFER is not below n_buffers. */
 bool cuda_object_read(struct arena *a, const char *data, size_t n, int n_buffers,
                       struct cuda_object *out, struct err *e);
 #endif

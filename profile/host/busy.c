@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "kernels/base/subprocess.h"
 
-#define LEAST_S 0.1                      /* ten ticks */
+#define LEAST_S 0.1  /* shortest time for a share: ten ticks of Linux */
 
 /* Returns the sum of the busy columns of /proc/stat: user nice system idle iowait irq softirq
  * steal.  Time stolen by other virtual machines is busy, too. */
@@ -59,7 +59,7 @@ void busy_add(struct busy_sum *s, const struct busy *from, const struct busy *to
 
 double busy_share(const struct busy_sum *s)
 {
-    bool counted = s->all_s > 0;          /* NAN, and 0 where /proc/stat does not count */
+    bool counted = s->all_s > 0;  /* false for NAN; 0 where /proc/stat does not count */
     if (!counted || s->clock_s < LEAST_S)
         return NAN;
     double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);

@@ -4,18 +4,19 @@
 #define TS_PROFILE_BUSY_H
 #include <sys/types.h>
 
-#define BUSY_MUCH 0.1                    /* share of other programs from which times are doubtful */
+#define BUSY_MUCH 0.1  /* busy_share from which on times are doubtful */
 
-/* CPU seconds of all programs and of the processes of the measurement, and when they were read;
- * NAN: unknown. */
+/* all_s: CPU seconds of all programs; NAN = unknown.  own_s: CPU seconds of the processes of the
+ * measurement.  at_s: the time at which they were read (clock_s). */
 struct busy { double all_s, own_s, at_s; };
 /* Sums over several intervals: CPU seconds of all programs, CPU seconds of the other programs, and
  * seconds of the clock. */
 struct busy_sum { double all_s, others_s, clock_s; };
 
-/* own: n processes of the measurement.  A pid of 0 is skipped; a process that has ended counts as
- * having used nothing. */
+/* Reads the present sums. own: n processes of the measurement.  A pid of 0 is skipped; a process
+ * that has ended counts as having used nothing. */
 struct busy busy_now(const pid_t *own, int n);
+/* Adds the interval between two readings to *s. */
 void busy_add(struct busy_sum *s, const struct busy *from, const struct busy *to);
 /* Returns the share of all CPUs that other programs, and other machines on the same host, used.
  * NAN: unknown, or too little time passed for the ticks in which Linux counts (1/100 s). */

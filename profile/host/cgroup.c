@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BYTES 65536                  /* most bytes of a file */
+#define MOST_BYTES 65536                  /* a longer file is not read */
 
 static bool read_in(const char *dir, const char *file, struct str *out)
 {
@@ -116,8 +116,8 @@ static bool lists(const char *list, const char *word)
     return false;
 }
 
-/* Reads "ID:CONTROLLERS:PATH". A line without controllers is the version 2 group, which has all
- * controllers. */
+/* Takes the limits of the group in a line "ID:CONTROLLERS:PATH". A line without controllers names
+ * the group of version 2, which has all controllers. */
 static void take_line(struct cgroup_limits *l, const char *mount, char *line)
 {
     static const struct {

@@ -12,7 +12,7 @@ struct cgroup_limits {
     int64_t memory_left;
 };
 struct cgroup_limits cgroup_limits(void);
-/* Like cgroup_limits, with other files for /proc/self/cgroup (list) and /sys/fs/cgroup, for
- * tests. */
+/* Like cgroup_limits, for tests: `list` replaces the file /proc/self/cgroup, and `mount` replaces
+ * the folder /sys/fs/cgroup. */
 struct cgroup_limits cgroup_limits_in(const char *list, const char *mount);
 #endif

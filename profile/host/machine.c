@@ -26,7 +26,8 @@ static bool read_small(const char *path, struct str *out)
     return true;
 }
 
-/* Finds a field: "KEY\t: VALUE" in /proc/cpuinfo and "Key: VALUE" in /proc/meminfo. */
+/* Stores the VALUE of the first line "KEY: VALUE" (/proc/meminfo) or "KEY\t: VALUE"
+ * (/proc/cpuinfo); false when no line has this key. */
 static bool find_field(const char *text, const char *key, char *out, size_t n)
 {
     size_t key_len = strlen(key);
@@ -43,7 +44,7 @@ static bool find_field(const char *text, const char *key, char *out, size_t n)
     return false;
 }
 
-/* Reads the name of the CPU; on Arm, cores are named only by numbers. */
+/* Reads the name of the CPU. On Arm, /proc/cpuinfo names cores only by numbers. */
 static void read_cpu_name(struct machine *m)
 {
     struct str text = {0};
@@ -108,7 +109,8 @@ static bool read_index(int index, const char *name, struct str *out)
     return read_small(path, out);
 }
 
-/* Converts "32K", "1024K" or "8M" to bytes; 0 for anything else. */
+/* Converts "32K" or "8M" to bytes; a number with another suffix or none is taken as bytes. 0: there
+ * is no number, or it is too large. */
 static int64_t size_bytes(const char *text)
 {
     char *end;
@@ -117,7 +119,7 @@ static int64_t size_bytes(const char *text)
     return n > 0 && n < (1LL << 40) ? n << shift : 0;
 }
 
-/* Reads one cache from sysfs, where a fully associative one has 0 ways. */
+/* Reads one cache from sysfs, which gives a fully associative cache 0 ways. */
 static void read_cache(struct machine *m, int index)
 {
     struct str text = {0};
@@ -139,7 +141,8 @@ static void read_cache(struct machine *m, int index)
     str_free(&text);
 }
 
-/* Asks sysconf, which returns 0 or -1 for unknown values. */
+/* Sets a cache that sysfs does not describe, by sysconf. It returns 0 or -1 for unknown values,
+ * which cache_geometry_check refuses. */
 static void ask_sysconf(struct cache_geometry *g, int size, int ways, int line)
 {
     struct cache_geometry c = { sysconf(size), (int)sysconf(ways), (int)sysconf(line) };
@@ -166,7 +169,8 @@ static void read_caches(struct machine *m)
 }
 
 
-/* Returns the cores that this process may use. granted: limit of its cgroups, 0 = no limit. */
+/* Returns the number of CPUs that this process may use. granted: limit of its cgroups in CPUs; 0 =
+ * no limit. */
 static int usable_cores(int granted)
 {
     cpu_set_t set;
@@ -177,7 +181,7 @@ static int usable_cores(int granted)
     return n > 0 ? n : 1;
 }
 
-/* Returns how many CPUs share a core, from a list like "0-1" or "0,64". */
+/* Returns how many CPUs share a core with CPU 0, whose list reads "0-1" or "0,64". */
 static int read_core_threads(void)
 {
     struct str text = {0};

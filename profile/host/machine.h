@@ -12,7 +12,7 @@ struct machine {
     int core_threads;  /* number of CPUs that share a physical core (SMT); 1 when unknown */
     struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; an unknown l1d is set to 32K/8/64 */
     bool l1d_assumed;
-    int64_t memory_bytes;
+    int64_t memory_bytes;                /* physical memory, or the lower limit of the cgroup */
     char os[128];                        /* kernel release and architecture */
     bool has_pmu;                        /* the kernel lists a CPU event source */
 };

@@ -3,10 +3,11 @@
 
 #include <stdio.h>
 
-#define TOGETHER 0.8                     /* least rate of all cores / rate of one core */
-#define WIDER 0.9                        /* least rate / rate of the next narrower vectors */
-#define MIDDLE 0.6                       /* least median / best of the samples */
-#define BEFORE 0.85                      /* least rate / rate of the earlier model */
+/* Rates below these ratios are doubtful. */
+#define TOGETHER 0.8                     /* rate of all cores / rate of one core */
+#define WIDER 0.9                        /* rate / rate of the next narrower vectors */
+#define MIDDLE 0.6                       /* median / best of the samples */
+#define BEFORE 0.85                      /* rate / rate of the earlier model */
 
 static void add(struct str *out, int *n, const char *text)
 {
@@ -85,7 +86,7 @@ static bool is_less(const struct rates *r, const struct rates *then)
     return below(&r->one, BEFORE, &then->one) || below(&r->all, BEFORE, &then->all);
 }
 
-/* Returns the rates of that name, NULL: there are none. */
+/* Returns the rates with a name; NULL when there are none. */
 static struct rates *find(const struct named *in, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
@@ -137,8 +138,9 @@ int machine_model_doubts(const struct machine_model *model, const struct machine
     return n;
 }
 
-/* Takes the higher best, and the samples with the higher median, which were less disturbed. So a
- * best that was found among disturbed samples is no longer doubtful. */
+/* Keeps the higher `best`. The other members are taken from the measurement with the higher median,
+ * which was less disturbed. So a best that was found among disturbed samples is no longer
+ * doubtful. */
 static void take_better(struct rate *to, const struct rate *from)
 {
     double best = from->runs > 0 && !(to->best > from->best) ? from->best : to->best;

@@ -10,10 +10,10 @@
 #define CALL_LIMIT_S 10.0
 #define ROUNDS 3  /* rounds through all loops, so that a disturbance spreads over several loops */
 #define SHORT_S 0.5                      /* a shorter measurement has one round */
-#define DRAM_TIMES 4                     /* bytes of the DRAM buffers / bytes of the last cache */
+#define DRAM_TIMES 4                     /* bytes of each core's DRAM buffer / of the last cache */
 #define MEMORY_SHARE 4  /* the buffers of all cores get 1 / 4 of the available memory */
-#define UNKNOWN_CACHE ((int64_t)32 << 20)
-#define OVERHEAD_BYTES ((int64_t)256 << 20)
+#define UNKNOWN_CACHE ((int64_t)32 << 20)  /* least size assumed for a last cache without an L3 */
+#define OVERHEAD_BYTES ((int64_t)256 << 20)  /* memory of a child besides the buffers */
 
 const char *const model_level_name[MODEL_LEVELS] = { "L1", "L2", "L3", "DRAM" };
 
@@ -30,8 +30,8 @@ void machine_model_fingerprint(struct str *out, const struct machine *m)
 
 /* --- Sizes ------------------------------------------------------------------------------------ */
 
-/* Returns the bytes of each core's buffer for the L3: half of the core's share of it, but at least
- * twice the L2. 0 with the reason when the L3 is too small. */
+/* Returns the bytes of each core's buffer for the L3: half of the core's share of the L3, but at
+ * least twice the L2. 0 with the reason when the L3 is too small. */
 static int64_t shared_bytes(const struct machine *m, char *reason, size_t n)
 {
     int64_t bytes = m->l3.size_bytes / 2 / m->cores, inner = 2 * m->l2.size_bytes;
@@ -84,7 +84,7 @@ struct loop {
     struct build build;
     double work;                         /* FLOPs or bytes of one call on one core */
     int64_t bytes;                       /* bytes of memory that one core uses */
-    bool alone;  /* measure one core only: the buffers of all would not fit */
+    bool alone;  /* measure one core only: the buffers of all cores do not fit into the L3 */
     struct rates *to;
     struct samples_of one, all;
 };
@@ -267,8 +267,8 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
 
 /* --- Asking ----------------------------------------------------------------------------------- */
 
-/* Takes the rate of all cores as at least the rate of one core. On a busy machine the former can be
- * measured lower, because a team waits for its slowest thread. */
+/* Takes the rate of all cores as at least the rate of one core. On a busy machine the rate of all
+ * cores can be measured lower, because a team waits for its slowest thread. */
 double machine_model_rates(const struct rates *r, int threads, int cores)
 {
     double one = r->one.best, all = r->all.best > one ? r->all.best : one;

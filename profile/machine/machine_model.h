@@ -11,16 +11,16 @@
 struct rate { double best, median, spread; int runs; };
 struct rates { struct rate one, all; };  /* rate of one core; total rate of all cores at once */
 
-/* ORDER MODEL_LEVEL: innermost first. */
+/* The levels of memory, innermost first (ORDER MODEL_LEVEL). */
 enum model_level { MODEL_L1, MODEL_L2, MODEL_L3, MODEL_DRAM, MODEL_LEVELS };
 extern const char *const model_level_name[MODEL_LEVELS];           /* "L1" ... "DRAM" */
 
 #define MODEL_ISAS 5
 struct isa_peak { char isa[16]; int vector_floats; struct rates gflops; };
 
-/* capacity: size of the cache; 0 when unknown, and for DRAM. bytes: size of the buffer of each
- * core, at most half of a cache.  Rates are in GB/s (1e9).  A level that is missing or unknown
- * has no rates, and reason says why. */
+/* The bandwidth of a level in GB/s (1e9). capacity: size of the cache; 0 when unknown, and for
+ * DRAM. bytes: size of the buffer of each core, at most half of the cache; for DRAM larger than all
+ * caches.  A level that cannot be measured has no rates, and `reason` says why. */
 struct level_bandwidth {
     int64_t capacity, bytes;
     struct rates load, copy;             /* copy: bytes read and written; only for DRAM */
@@ -38,7 +38,8 @@ struct machine_model {
     struct level_bandwidth level[MODEL_LEVELS];
 };
 
-/* Prints the machine that a model belongs to: machine_fingerprint, all caches, CPU features. */
+/* Prints the fingerprint of a machine for models: machine_fingerprint, L2 and L3, and the hash of
+ * the CPU features. */
 void machine_model_fingerprint(struct str *out, const struct machine *m);
 
 struct progress;
@@ -52,25 +53,26 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
  * vectors slower than narrower ones, an outer level of memory faster than an inner one, most
  * samples far below the best. With `before` (an undisturbed model of the same machine, or NULL),
  * also finds rates far below the rates of that model. Appends the findings to out, separated by
- * semicolons. Returns how many rates are doubtful. */
+ * semicolons. Returns the number of doubts: a rate with two faults counts twice. */
 int machine_model_doubts(const struct machine_model *m, const struct machine_model *before,
                          struct str *out);
 /* Appends the names of the rates, "avx2, L1", that are far below those of an earlier model of the
  * same machine. Returns their number. */
 int machine_model_less(const struct machine_model *m, const struct machine_model *before,
                        struct str *out);
-/* Merges two measurements of one machine: takes the better of each rate, since disturbances only
- * slow down.  Rates that only one of them has stay as they are in *to. */
+/* Merges a measurement into *to, another one of the same machine.  Takes the better of each rate,
+ * since disturbances only make rates lower.  An instruction set that only `from` has is ignored. */
 void machine_model_merge(struct machine_model *to, const struct machine_model *from);
 
 /* Returns the size of the buffer of each core for measuring the bandwidth of a level; 0 with the
- * reason when it cannot be measured. */
+ * reason when it cannot be measured. memory_bytes: memory that is available now. */
 int64_t machine_model_bytes(const struct machine *m, enum model_level level, int64_t memory_bytes,
                             char *reason, size_t n);
 
-/* Returns the best rate of `threads` threads: the rate of one core times the threads, but for
- * several threads at most the rate of all cores. 0 = unknown. */
+/* Returns the best rate of `threads` threads on a machine with `cores` cores; 0 = unknown.  Fewer
+ * threads than cores have the rate of one core times the threads, but at most that of all cores. */
 double machine_model_rates(const struct rates *r, int threads, int cores);
-/* Returns the highest peak in GFLOP/s; 0 = unknown. */
+/* Returns the peak of `threads` threads in GFLOP/s, for the instruction set with the highest one;
+ * 0 = unknown. */
 double machine_model_peak(const struct machine_model *m, int threads);
 #endif

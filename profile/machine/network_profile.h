@@ -7,15 +7,15 @@
 #include "kernels/module/network.h"
 #include "profile/machine/roofline.h"
 
-/* The profile of all calls of one task.  flops: operations of the definition; executed: without
- * those that its code does not need (func_needed); bytes: inputs, constants and results, once per
- * call; bound_s: least seconds, 0 = unknown; by: as in struct roofline. */
+/* The profile of all calls of one task.  flops: operations of the definition; executed: `flops`
+ * without those that the task's code does not need (func_needed); bytes: inputs, constants and
+ * results, once per call; bound_s: least seconds, 0 = unknown; by: as in struct roofline. */
 struct kernel_profile { double flops, executed, bytes, bound_s; int by; };
 
-/* Stores the profile of each task in out[].  model NULL: no bounds.  isa: the instruction set of
- * the code, "" = the best. */
+/* Stores the profile of each task in out[].  Without a model (NULL) the bounds are unknown.  isa:
+ * the instruction set of the code; "" = the one with the highest peak. */
 void network_profile(const struct machine_model *model, const struct network *net, int threads,
                      const char *isa, struct kernel_profile *out);
-/* Returns the sum of all bounds in seconds; 0 = unknown. */
+/* Returns the sum of the known bounds in seconds; 0 = all are unknown. */
 double network_profile_bound(const struct network *net, const struct kernel_profile *p);
 #endif

@@ -5,8 +5,8 @@
 
 #define ABOVE_MODEL 1.05  /* ceiling / peak of the model; above it the model is doubtful */
 
-/* Computes the bytes that move between L2 and L1 from the simulation. False when nothing was
- * simulated, or when the simulated L1 is not that of this machine. */
+/* Stores in *bytes what moved between L2 and L1 in the simulation. False when nothing was
+ * simulated or nothing moved, or when the simulated L1 is not as large as that of this machine. */
 static bool simulated_bytes(const struct machine_model *model, const struct measurement *m,
                             double *bytes)
 {

@@ -4,8 +4,8 @@
  * Bytes are counted where they move from one level of memory into the next inner level. The
  * bandwidth of the outer level times FLOPs over bytes is a roof. Kernels are timed with hot caches,
  * so nothing comes from outside of the home of the kernel: the innermost level that holds its whole
- * data set (inputs and outputs once). From the home and each level inside of it, a call moves at
- * least the data set, minus the capacity of the caches inside of that level.
+ * data set (inputs and outputs once). From the home, and from each level inside of it, a call
+ * fetches at least the data set minus what the caches inside of that level hold.
  *
  * The bytes between L1 and L2 come from the simulator, if it simulated the L1 of this machine. Its
  * results for outer levels are not used: these caches are indexed by physical addresses, which are
@@ -27,23 +27,23 @@ struct roofline {
     double intensity;
     bool simulated;
     double gflops;  /* GFLOP/s at the minimum latency; 0 = not timed */
-    /* Without a machine model, this and the following members are 0. */
+    /* Without a machine model, the following members are 0, and `by` is ROOF_FMA. */
     enum model_level home;
     double peak;                         /* GFLOP/s of the FMA units of the threads */
     int n;
     struct roof roof[MODEL_LEVELS];      /* innermost first */
     double bound;                        /* GFLOP/s: the lowest of peak and roofs; 0 = unknown */
     int by;                              /* ROOF_FMA, or the enum model_level of that roof */
-    double fraction;                     /* attained / bound; 0 = unknown */
+    double fraction;                     /* gflops / bound; 0 = unknown */
 };
 
-/* Computes the roofline of a measurement. model and m may be NULL (unknown). flops and bytes are
- * those of the graph (struct graph). */
+/* Computes the roofline of measurement m. `model` and m may be NULL (unknown). flops, bytes: the
+ * members of struct graph. */
 void roofline_of(const struct machine_model *model, double flops, double bytes,
                  const struct measurement *m, struct roofline *out);
 /* Predicts the milliseconds of one thread before anything is compiled. This is the longer of two
- * times: that of all loads and stores at the rate of vector loads from L1, and that of all FLOPs at
- * the peak of the instruction set. 0: the model lacks these rates.
+ * times: that of all `accesses` (loads and stores) at the rate of vector loads from L1, and that of
+ * all FLOPs at the peak of the instruction set. 0: the model lacks these rates.
  *
  * The prediction ranks schedules: on 40 random ones each of a gmm, c2d, dep and bmm, its rank
  * correlation with measured times was 0.83 to 0.96. Latencies and misses made one kernel in ten 1.5

@@ -301,7 +301,7 @@ static bool unknown_preset(struct cache_parse *p)
     return false;
 }
 
-/* Parses the words. The text of a preset may be a cache, but not another preset. */
+/* Parses the words. The text of a preset is parsed by cache_config_parse; it must be a cache. */
 static bool parse_words(struct cache_parse *p, const char *text)
 {
     const char *at = text;
@@ -403,8 +403,8 @@ bool cache_config_same(const struct cache_config *a, const struct cache_config *
     return same;
 }
 
-/* Removes all levels except the first n. Returns whether the removed ones had no influence on
- * them. */
+/* Removes all levels except the first n. Returns whether no removed level was inclusive: the
+ * removed levels then had no influence on those that stay. */
 static bool cut_levels(struct cache_config *c, int n)
 {
     bool idle = true;

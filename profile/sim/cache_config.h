@@ -21,9 +21,9 @@ struct cache_geometry { int64_t size_bytes; int ways; int line_bytes; };
 #define CACHE_PAGE_BYTES 4096
 #define CACHE_MAX_DEGREE 64
 
-/* Replacement policies.  LRU.  PLRU: tree pseudo-LRU, a binary tree of bits per set in which each
- * bit points away from the half used last (ways must be a power of two).  RANDOM: an empty way,
- * else one drawn by a seeded generator. */
+/* Replacement policies.  LRU: the least recently used line.  PLRU: tree pseudo-LRU, a binary tree
+ * of bits per set in which each bit points away from the half used last; it needs a power of two of
+ * ways.  RANDOM: an empty way, else a way drawn by a seeded generator. */
 enum cache_replace { REPLACE_LRU, REPLACE_PLRU, REPLACE_RANDOM, REPLACE_COUNT };
 extern const char *const cache_replace_name[REPLACE_COUNT];
 
@@ -31,9 +31,9 @@ extern const char *const cache_replace_name[REPLACE_COUNT];
  *
  *     next    a miss on a line also fetches the next line
  *     lines   a miss fetches `degree` consecutive lines, the missed one first
- *     stride  per access site, trained by accesses that miss L1 or are the first to use a
- *             prefetched line. When the stride in bytes between such accesses has repeated
- *             `confirm` times, the lines at the next `degree` strides are fetched. */
+ *     stride  each access site has its own.  It looks at the accesses that miss L1 or are the
+ *             first to use a prefetched line. When the step in bytes between such accesses has
+ *             repeated `confirm` times, the lines at the next `degree` steps are fetched. */
 enum cache_prefetch {
     PREFETCH_NONE, PREFETCH_NEXT, PREFETCH_LINES, PREFETCH_STRIDE, PREFETCH_COUNT
 };
@@ -61,8 +61,9 @@ bool cache_geometry_check(const struct cache_geometry *g, struct err *e);
 bool cache_geometry_parse(const char *text, struct cache_geometry *out, struct err *e);
 void cache_geometry_print(struct str *out, const struct cache_geometry *g);
 
-/* Checks every level, and that the levels fit together: equal lines, tree-PLRU only with a power
- * of two of ways, and no inclusive level smaller than the level above it.  ERR_RANGE. */
+/* Checks that a cache can be simulated.  Every level must pass cache_geometry_check, have lines as
+ * long as those of L1, and with tree-PLRU a power of two of ways.  An inclusive level must not be
+ * smaller than the level above it.  ERR_RANGE with the reason. */
 bool cache_config_check(const struct cache_config *c, struct err *e);
 /* Parses the text form. ERR_SYNTAX, ERR_NAME or ERR_RANGE with the column in text and a correct
  * example. */
@@ -70,8 +71,9 @@ bool cache_config_parse(const char *text, struct cache_config *out, struct err *
 /* Prints the canonical text; parsing it gives *c again. */
 void cache_config_print(struct str *out, const struct cache_config *c);
 bool cache_config_same(const struct cache_config *a, const struct cache_config *b);
-/* Whether a and b surely have the same L1 misses: the levels that both have are the same, and no
- * further level of either changes the levels above it. A sampled simulation has L1 only. */
+/* Whether a and b surely have the same L1 misses: the levels that both have are the same, and the
+ * additional levels of the one with more are not inclusive. Needed because a sampled simulation has
+ * only L1. */
 bool cache_config_same_l1(const struct cache_config *a, const struct cache_config *b);
 /* Returns *c.  If *c has no levels, the result has the known levels (size not 0) of the host. */
 struct cache_config cache_config_on(const struct cache_config *c, const struct cache_geometry *l1,

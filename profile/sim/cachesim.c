@@ -12,7 +12,7 @@ struct stride { uint64_t last; int64_t step; int seen; };
 
 struct cachesim {
     struct ts_sim hooks;  /* must be first: the instrumented kernel knows only this part */
-    uint64_t *front, mask;  /* front: per slot, the line used last (or &aside) */
+    uint64_t *front, mask;  /* front: per slot, the line used last; while watched, &aside */
     struct level level[CACHE_LEVELS];
     int n_levels, n_sites, line_shift;
     struct cache_config config;
@@ -22,7 +22,7 @@ struct cachesim {
     touch_fn *told;
     place_fn *placed;
     void *told_ctx;
-    uint64_t aside;  /* the only slot while watched; the kernel does not see it */
+    uint64_t aside;  /* the only slot while watched; the instrumented kernel does not see it */
 };
 
 /* --- Below L1 --------------------------------------------------------------------------------- */
@@ -39,14 +39,15 @@ static inline void fill_slot(struct cachesim *s, uint64_t line, unsigned dirty)
     s->front[line & s->mask] = 2 * line + 2 + dirty;
 }
 
-/* Handles an evicted line. Evicting a clean line from a non-inclusive level changes nothing. */
+/* Handles a line that level k has replaced. victim: what its way held; 0: nothing. Evicting a clean
+ * line from a non-inclusive level changes nothing. */
 static inline void replaced(struct cachesim *s, int k, uint32_t victim)
 {
     if (victim && (victim & DIRTY || s->level[k].inclusive))
         evict(s, k, victim);
 }
 
-/* Places a line and returns what its way held. */
+/* Places a line in level k. Returns what its way held before; 0: nothing. */
 static inline uint32_t place(struct cachesim *s, int k, uint64_t line, unsigned flags)
 {
     uint32_t victim = level_place(&s->level[k], line, flags);
@@ -66,8 +67,8 @@ static void write_below(struct cachesim *s, int k, uint64_t line)
         insert(s, k, line, DIRTY);
 }
 
-/* Drops a line from the levels above. Returns DIRTY if one of the dropped copies was dirty, else
- * 0. */
+/* Drops a line from the levels above level k. Returns DIRTY if one of the dropped copies was dirty,
+ * else 0. */
 static unsigned drop_above(struct cachesim *s, int k, uint64_t line)
 {
     unsigned flags = 0;
@@ -90,7 +91,7 @@ static void evict(struct cachesim *s, int k, uint32_t held)
     write_below(s, k + 1, line);
 }
 
-/* Fetches a line from level k. site: the site that needs it; < 0: a prefetcher. */
+/* Fetches a line from level k. site: the site that needs it; < 0: a prefetcher needs it. */
 static void fetch(struct cachesim *s, int k, uint64_t line, int site)
 {
     if (k == s->n_levels)
@@ -171,7 +172,8 @@ static __attribute__((noinline)) void miss(struct cachesim *s, uint64_t addr, un
         prefetch_after(s, addr, site, true);
 }
 
-/* Touches one line of an access; addr is its first byte there. Returns whether it missed. */
+/* Touches one line of an access. addr: the first byte of the access in this line. Returns whether
+ * the line was absent. */
 static inline __attribute__((always_inline)) bool touch_line(struct cachesim *s, uint64_t addr,
                                                              unsigned site)
 {
@@ -190,7 +192,7 @@ static inline __attribute__((always_inline)) bool touch_line(struct cachesim *s,
     return false;
 }
 
-/* Touches the lines of any access one after the other, and reports each to the watcher. */
+/* Touches the lines of an access one after the other, and reports each of them to s->told. */
 static void touch_each(struct ts_sim *hooks, unsigned long long addr, unsigned site,
                        unsigned bytes)
 {
@@ -209,7 +211,8 @@ static void touch_each(struct ts_sim *hooks, unsigned long long addr, unsigned s
         s->level[0].count.straddled += misses - 1;
 }
 
-/* Touches an access; nearly all lie in one line. */
+/* Simulates an access. The case of one line is fast, because nearly all accesses lie in one
+ * line. */
 static void touch(struct ts_sim *hooks, unsigned long long addr, unsigned site, unsigned bytes)
 {
     struct cachesim *s = (struct cachesim *)hooks;

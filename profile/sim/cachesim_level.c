@@ -33,8 +33,8 @@ void cachesim_level_flush(struct level *v)
         memset(v->tree, 0, v->sets * sizeof *v->tree);
 }
 
-/* Returns the set of a line. If the number of sets is not a power of two, this needs a division,
- * which is much cheaper in 32 bits; most line numbers fit. */
+/* Returns the set of a line. If the number of sets is not a power of two, this needs a division. It
+ * is done in 32 bits if the numbers fit, because that is much cheaper. */
 static uint32_t *set_of(const struct level *v, uint64_t line)
 {
     uint64_t set = (v->sets & v->mask) == 0 ? line & v->mask
@@ -48,7 +48,7 @@ static uint64_t *tree_of(struct level *v, const uint32_t *set)
     return v->tree + (set - v->way) / v->stride;
 }
 
-/* Makes every node on the path to way w point to its other half. */
+/* Makes every node on the path to way w point to the half without w. */
 static void tree_use(struct level *v, const uint32_t *set, int w)
 {
     uint64_t *tree = tree_of(v, set), bits = *tree;

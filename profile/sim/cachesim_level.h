@@ -1,10 +1,10 @@
 /* One level of the simulated cache: sets, ways and replacement.  Private to profile/sim.
  *
  * A way is 32 bits: (line + 1) << 2 and two flags; 0 is an empty way.  Eight ways are compared at
- * once.  With LRU a set is kept in order of use, the latest line first and empty ways last: a used
- * line moves to the front, and the victim is always in the last way.  With the other policies lines
- * stay in their ways.  Tree-PLRU keeps a bit per inner node, in heap order from 1, that points to
- * the half used less recently.
+ * once.  With LRU a set is kept in order of use, the line used last first and empty ways at the
+ * end: a used line moves to the front, and the victim is always in the last way.  With the other
+ * policies lines stay in their ways.  Tree-PLRU keeps a bit for each inner node, which points to
+ * the half used less recently; the children of node i are 2i and 2i + 1, and the root is node 1.
  *
  * LRU with a power of two of sets of eight ways, the L1 of most machines, is inlined: without loops
  * and calls a miss costs half as much. */
@@ -23,7 +23,7 @@
 
 struct level {
     uint32_t *way;                        /* `stride` ways per set; those beyond `ways` stay 0 */
-    uint64_t *tree;                       /* per set: the bits of tree-PLRU; else NULL */
+    uint64_t *tree;                       /* per set: the bits of tree-PLRU; NULL: other policy */
     uint64_t sets, mask;                  /* mask: sets - 1, valid when sets is a power of two */
     uint64_t random;
     int ways, stride, tree_depth;
@@ -39,7 +39,7 @@ void cachesim_level_flush(struct level *v);
 /* Removes the line. Returns the previous value of its way, or 0 when the line was absent. */
 uint32_t cachesim_level_drop(struct level *v, uint64_t line);
 bool cachesim_level_has(const struct level *v, uint64_t line);
-/* level_use and level_place (below), for levels that are not inlined. */
+/* level_use and level_place (below) call these for levels that are not inlined. */
 uint32_t cachesim_level_use_other(struct level *v, uint64_t line, uint32_t flags);
 uint32_t cachesim_level_place_other(struct level *v, uint64_t line, uint32_t flags);
 
@@ -60,7 +60,7 @@ static inline __m128i level_four(const uint32_t *way)
     return _mm_loadu_si128((const __m128i *)way);
 }
 
-/* Returns the way of set that holds line, or -1. */
+/* Returns the index of the way that holds `line`, or -1. set: its `stride` ways. */
 static inline int level_find(const uint32_t *set, int stride, uint64_t line)
 {
     __m128i key = _mm_set1_epi32((int)way_key(line)), flags = _mm_set1_epi32(FLAGS);
@@ -89,7 +89,8 @@ static inline __m128i level_first(int n, __m128i new, __m128i old)
     return _mm_or_si128(_mm_andnot_si128(stay, new), _mm_and_si128(stay, old));
 }
 
-/* Moves ways 0 to w - 1 back by one, which overwrites way w, and puts `held` into way 0. */
+/* Moves ways 0 to w - 1 back by one, to ways 1 to w (way w is overwritten), and puts `held` into
+ * way 0. */
 static inline void level_make_front(uint32_t *set, int w, uint32_t held)
 {
     __m128i before = _mm_slli_si128(_mm_cvtsi32_si128((int)held), 12);
@@ -123,7 +124,8 @@ static inline void level_make_front(uint32_t *set, int w, uint32_t held)
 }
 #endif
 
-/* level_use and level_place with LRU in one set. For a constant stride, compilers emit no loop. */
+/* level_use and level_place for LRU, in one set. If stride or ways is a constant, compilers emit no
+ * loop. */
 static inline uint32_t level_use_in(uint32_t *set, int stride, uint64_t line, uint32_t flags)
 {
     int w = level_find(set, stride, line);
@@ -151,8 +153,8 @@ static inline uint32_t level_place_inline(struct level *v, uint64_t line, uint32
     return level_place_in(v->way + (line & v->mask) * LEVEL_STEP, LEVEL_STEP, line, flags);
 }
 
-/* Uses a line: it becomes the most recently used, gets the flags, and no longer counts as
- * prefetched. Returns the previous value of its way, or 0 when the line is absent. */
+/* Uses a line, if the level has it: the line becomes the most recently used one, gets `flags`, and
+ * loses PREFETCHED. Returns the value that its way had before; 0: the line is absent. */
 static inline uint32_t level_use(struct level *v, uint64_t line, uint32_t flags)
 {
     return v->is_inline ? level_use_inline(v, line, flags) : cachesim_level_use_other(v, line,

@@ -8,9 +8,10 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* The fields are those of gpu.def.  line, sector: bytes of a line of both caches, and of the part
- * of a line that is fetched; bank: bytes of a word of one of `banks` banks of shared memory.  The
- * ways of the caches are not published: l1_ways and l2_ways are assumptions. */
+/* gpu.def describes the fields of the first line.  line: bytes of a line, in both caches; sector:
+ * bytes of the part of a line that is fetched at once.  Shared memory has `banks` banks with words
+ * of `bank` bytes.  The ways of the caches are not published: l1_ways and l2_ways are
+ * assumptions. */
 struct gpu_device {
     char name[64];                        /* the text form */
     int64_t sms, l1, shared, l2, fmas, tensor_fmas, mhz, l2_rate, dram;
@@ -20,6 +21,7 @@ struct gpu_device {
 const struct gpu_device *gpu_device_default(void);
 /* Parses the text form. ERR_NAME, ERR_SYNTAX or ERR_RANGE, with an example of what is right. */
 bool gpu_device_parse(const char *text, struct gpu_device *out, struct err *e);
-/* Finds the device by the name that a driver gives it.  False: no row of the table fits. */
+/* Finds the device by `marketing`, the name that the driver gives it.  Returns false if no row of
+ * gpu.def fits. */
 bool gpu_device_find(const char *marketing, struct gpu_device *out);
 #endif

@@ -14,8 +14,8 @@
 
 /* --- One access of a warp --------------------------------------------------------------------- */
 
-/* A set of numbers; most: the largest one.  Threads mostly access ascending addresses. A new number
- * is then larger than all before, and a repeated number is the last one. */
+/* A set of numbers; most: the largest one.  The fast case: threads mostly access ascending
+ * addresses, so a new number is larger than all others, and a repeated number is the last one. */
 struct distinct { int n; uint64_t most, *list; };
 
 /* Adds v. Returns false if the set has it already. */
@@ -90,10 +90,11 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
  * that are there, in bits 4 to 7 those that must be written back. */
 struct sectored { struct level level; uint8_t *sector; };
 
-/* The last access of a site, relative to a multiple of a period: of a line, or of all banks of
- * shared memory.  An access by the same threads with the same offsets has the same counts, which
- * saves most of the counting. offset: the address of each thread, from that multiple on; line: the
- * lines, from that multiple on. */
+/* The last access of a site and its counts.  An access by the same threads with the same offsets
+ * has the same counts, so most accesses need not be counted again.  Addresses and lines are
+ * relative to the last multiple of a period before the access; the period is a line, or for shared
+ * memory one word of all banks.  offset: the relative address of each thread; line: the lines,
+ * relative, with a mask of the sectors that are touched. */
 struct pattern {
     uint32_t active;                      /* 0: no access yet */
     unsigned bytes;
@@ -101,7 +102,7 @@ struct pattern {
     struct gpu_banks banks;               /* of shared memory */
     int sectors, ideal, n_lines;          /* of other memory */
     struct { uint64_t line; unsigned mask; } line[GPU_MOST_LINES];
-    int run;  /* as in struct gpu_count; 0: no two neighbouring threads */
+    int run;  /* as in struct gpu_count; 0: no two neighbouring threads are active */
     int64_t stride;
 };
 
@@ -172,8 +173,8 @@ void gpusim_close(struct gpusim *s)
     free(s);
 }
 
-/* Returns the blocks of a kernel that a multiprocessor holds at once, as far as warps and shared
- * memory limit them. */
+/* Returns how many blocks of a kernel a multiprocessor holds at once. Only warps, shared memory and
+ * MOST_BLOCKS limit them here; registers are not known. */
 static int64_t resident(const struct gpu_device *d, int warps, int64_t shared)
 {
     int64_t n = MOST_WARPS / warps, room = d->shared * 1024 / (shared + GPU_SYSTEM_SHARED);
@@ -211,8 +212,8 @@ static int bits(unsigned m)
     return __builtin_popcount(m);
 }
 
-/* Uses a line, which it places if it is absent.  Returns the line's entry of c->sector.  *left: the
- * sectors of the replaced line *victim that must be written back; 0: none. */
+/* Uses a line; places it if it is absent.  Returns the line's entry of c->sector.  *left: a mask of
+ * the sectors that must be written back, of line *victim, which was replaced; 0: none. */
 static uint8_t *take_line(struct sectored *c, uint64_t line, uint64_t *victim, unsigned *left)
 {
     *left = 0;
@@ -309,7 +310,8 @@ static void find_lines(const struct gpu_device *d, struct pattern *p)
     }
 }
 
-/* Returns the pattern of an access of a site. *from: the multiple to which it is relative. */
+/* Returns the pattern of an access of a site. *from: the address to which the pattern is relative.
+ */
 static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_t active,
                                         const unsigned long long *addr, unsigned bytes,
                                         uint64_t *from)
@@ -337,8 +339,8 @@ static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_
     return p;
 }
 
-/* Stores the address that each thread accesses in a local array: the words of the threads of a warp
- * lie side by side. */
+/* Stores the address that each thread accesses in a local array, when the arrays of the threads of
+ * a warp are interleaved by words. */
 static void spread(const struct gpusim *s, const struct gpu_site *site, int warp,
                    const unsigned long long *addr, unsigned bytes, unsigned long long *out)
 {

@@ -1,10 +1,10 @@
 /* The memory of a GPU, simulated by accesses of warps (SPEC N): sectors of global memory, conflicts
  * in the banks of shared memory, and an L1 for each multiprocessor in front of one L2.
  *
- * Both caches have tags for lines and fetch single sectors.  L1 keeps what was loaded. Stores to
- * global memory go through L1 to L2; L1 keeps stores to local memory until it evicts the line.  L2
- * writes back, and a store to L2 fetches nothing.  Blocks run one after the other: block b on
- * multiprocessor b modulo the number of multiprocessors. */
+ * Both caches have tags for lines and fetch single sectors.  L1 keeps what was loaded. A store to
+ * global memory goes to L2 and changes nothing in L1; a store to local memory stays in L1 until L1
+ * evicts the line.  L2 writes back, and a store to L2 fetches nothing.  Blocks run one after the
+ * other: block b on multiprocessor b modulo the number of multiprocessors. */
 #ifndef TS_PROFILE_GPUSIM_H
 #define TS_PROFILE_GPUSIM_H
 #include "kernels/nest/tree.h"
@@ -23,54 +23,56 @@ static inline int64_t gpu_block_shared(const struct gpu_device *d)
 
 /* --- One access of a warp: pure functions ----------------------------------------------------- */
 
-/* The sectors that an access touches, each once, in order of the threads.  ideal: the fewest
- * sectors that its different bytes would fit into. */
+/* The sectors that an access of a warp touches, each once, in order of the threads.  ideal: the
+ * fewest sectors into which the bytes of all different addresses would fit. */
 struct gpu_sectors { int n, ideal; uint64_t sector[GPU_MOST_SECTORS]; };
-/* Thread t accesses addr[t] if bit t of active is set. bytes: of one thread, at most
- * GPU_MOST_BYTES. */
+/* Thread t accesses addr[t] if bit t of `active` is set. bytes: how many bytes one thread accesses,
+ * at most GPU_MOST_BYTES. */
 void gpu_count_sectors(const struct gpu_device *d, uint32_t active, const unsigned long long *addr,
                        int bytes, struct gpu_sectors *out);
-/* The bank conflicts of an access to shared memory.  degree: the most different words that it needs
- * from one bank; each of them takes a turn.  Accesses of 8 and 16 bytes run in phases of 16 and 8
- * threads: degree is then that of the worst phase, and turns is the sum over the phases. phases:
- * those in which a thread is active. */
+/* The bank conflicts of an access to shared memory.  An access of 8 bytes per thread runs in phases
+ * of 16 threads, an access of 16 bytes in phases of 8 threads, others in one phase.  The degree of
+ * a phase is the most different words that it needs from one bank; it takes as many turns.  degree:
+ * that of the worst phase; turns: the sum over the phases; phases: how many have an active
+ * thread. */
 struct gpu_banks { int degree, turns, phases; };
 struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
                                  const unsigned long long *addr, int bytes);
 
 /* --- The simulator ---------------------------------------------------------------------------- */
 
-/* base: the address of the site's buffer.  thread_bytes, for local memory: the bytes of the buffer
- * that each thread has.  The simulator spreads such a buffer, so that the words of the threads of a
- * warp lie side by side. */
+/* base: the address of the site's buffer.  thread_bytes, for local memory: the size of the buffer,
+ * of which each thread has its own.  The simulator interleaves the buffers of the threads of a
+ * warp: their words of the same index lie side by side. */
 struct gpu_site { enum memory_scope memory; bool is_store; uint64_t base, thread_bytes; };
 
 /* Counts of a site.  They are weighted, so they are not whole numbers.  requests: accesses of
- * warps; turns: of shared memory; conflicts: the turns beyond one for each phase; l1_misses,
- * l2_misses: sectors that loads did not find.  stride: bytes from thread to thread. It is the same
- * for `run` threads, after which the address jumps; run 0: it varies.  seen: whether there is a
- * stride. */
+ * warps; turns, conflicts, of shared memory: the turns, and those beyond one for each phase;
+ * l1_misses, l2_misses: sectors that loads did not find.  stride: bytes from thread to thread.
+ * `run` threads in a row have this stride, then the address jumps; run 0: the stride varies.  seen:
+ * whether there was an access with two neighbouring threads, so that stride and run are set. */
 struct gpu_count {
     double requests, sectors, ideal, turns, conflicts, l1_misses, l2_misses;
     int degree, run;
     bool seen;
     int64_t stride;
 };
-/* Numbers of sectors, of all sites.  l1_asked, l2_asked: that accesses asked the cache for;
- * written: that L1 wrote to L2; back: that L2 wrote to DRAM.  cycles: clocks in which the L1s were
- * busy. */
+/* Numbers of sectors, summed over all sites.  l1_asked, l2_asked: sectors that were loaded from or
+ * stored to the cache; written: sectors that were written to L2, by stores or by evictions of L1;
+ * back: sectors that L2 wrote to DRAM.  cycles: clocks in which the L1s were busy. */
 struct gpu_traffic { double l1_asked, l1_misses, written, l2_asked, l2_misses, back, cycles; };
 
 struct gpusim;
-/* All buffers lie in [first, end), and first is a multiple of a page.  ERR_RANGE when this range is
- * too large to simulate. */
+/* All buffers must lie in [first, end), and `first` must be a multiple of a page.  ERR_RANGE: this
+ * range is too large to simulate. */
 bool gpusim_open(const struct gpu_device *d, int n_sites, const struct gpu_site *site,
                  uint64_t first, uint64_t end, struct gpusim **out, struct err *e);
 void gpusim_close(struct gpusim *s);
-/* Begins a kernel with empty L1s. warps, shared_bytes: of each block. L1 is smaller by the shared
- * memory of all blocks that a multiprocessor can hold. */
+/* Begins a kernel with empty L1s. warps, shared_bytes: the warps and the bytes of shared memory of
+ * each block. The shared memory of all blocks that a multiprocessor can hold is taken from its L1.
+ */
 void gpusim_kernel(struct gpusim *s, int warps, int64_t shared_bytes);
-/* Begins a block, whose accesses count `weight` times. */
+/* Begins a block. Each of its accesses is counted `weight` times. */
 void gpusim_block(struct gpusim *s, int64_t block, double weight);
 void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned long long *addr,
                    unsigned site, unsigned bytes);

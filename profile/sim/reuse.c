@@ -10,7 +10,7 @@ struct reuse {
     uint32_t now, moments;                /* now: the next point in time; moments: 64 * words */
     uint32_t *when;                       /* per line: 1 + the time of its last touch; 0: none */
     uint32_t *who;                        /* per point in time: the line touched */
-    uint64_t *bits;  /* per point in time: whether it is the last touch of its line */
+    uint64_t *bits;  /* a bit per point in time: whether it is the last touch of its line */
     uint32_t *tree, words;                /* Fenwick tree over the words of bits */
     uint32_t alive;                       /* number of set bits */
 };
@@ -47,7 +47,7 @@ static void add(struct reuse *r, uint32_t moment, int n)
         r->tree[i] += (uint32_t)n;
 }
 
-/* Counts the bits set at `moment` and before. */
+/* Returns the number of set bits up to `moment`, which is included. */
 static uint32_t up_to(const struct reuse *r, uint32_t moment)
 {
     uint64_t mask = ~0ull >> (63 - moment % 64);

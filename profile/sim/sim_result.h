@@ -2,8 +2,9 @@
  * sim_detail when the caller provides one (measure_opts.detail).  Both contain no pointers into
  * themselves and can be copied.
  *
- * Counts of accesses are exact.  Misses and everything derived from them are exact when fraction
- * is 1; else they are estimates from a sample, with relative standard errors. */
+ * Counts of accesses are exact.  Misses and everything derived from them are exact if sim_result's
+ * `fraction` is 1; else they are estimates from a sample, and `error` is the relative standard
+ * error of the L1 misses. */
 #ifndef TS_PROFILE_SIM_RESULT_H
 #define TS_PROFILE_SIM_RESULT_H
 #include <stdbool.h>
@@ -16,13 +17,13 @@
 
 /* What the simulator counts. */
 
-/* Misses: lines that an access of the kernel did not find, per level. */
+/* misses: per level, the lines that accesses of the kernel did not find there. */
 struct site_count { int64_t misses[CACHE_LEVELS]; };
 
-/* accesses: the misses of the level above (unknown for L1, since the instrumented kernel filters
- * hits). prefetches: lines that a prefetcher brought into this level; useful: those of L1 that the
- * kernel used later.  Prefetches are neither accesses nor misses. straddled: L1 misses on the
- * second line of an access that crosses into it, when the first line missed too. */
+/* accesses: the misses of the level above (0 for L1: unknown, since the instrumented kernel filters
+ * hits). prefetches: lines that a prefetcher brought into this level; useful, of L1 only: how many
+ * of them the kernel used later.  Prefetches are neither accesses nor misses. straddled, of L1
+ * only: when one access touches several lines, its misses beyond the first one. */
 struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, straddled; };
 
 /* The results in a measurement. */
@@ -38,8 +39,8 @@ struct access_cost {
     int64_t l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
 };
 
-/* Counts by tensor; a tile counts for the tensor that it holds.  Tensors beyond
- * MEASURE_MAX_TENSORS are one entry, "others". */
+/* Counts of one tensor; a tile counts for the tensor that it holds.  If there are more than
+ * MEASURE_MAX_TENSORS tensors, the last entry is the sum of the others, "others". */
 struct tensor_count {
     char tensor[48];
     int64_t loads, stores;
@@ -48,21 +49,21 @@ struct tensor_count {
 
 /* accesses: demand accesses of the kernel that reached this level (a vector access is one); misses:
  * lines that were absent; writebacks: dirty lines that this level wrote to the one below;
- * prefetches: lines that a prefetcher brought into this level; useful: those of L1 that the kernel
- * used later. */
+ * prefetches: lines that a prefetcher brought into this level; useful, of L1 only: how many of them
+ * the kernel used later. */
 struct sim_level {
     int64_t accesses, misses, writebacks, prefetches, useful;
 };
 
-/* A place in the code that accesses memory. Sites are sorted by misses, most first. tensor is an
- * index into by_tensor. Sites beyond the limit are one last entry, "others", whose tensor is n.
- * into, operand: as in struct site, the same in every schedule; into "": measured by an older
- * version.
+/* A place in the code that accesses memory. Sites are sorted by misses, most first. tensor: an
+ * index into by_tensor. If there are more than MEASURE_MAX_SITES sites, the last entry is the sum
+ * of the others, "others"; its tensor is sim_result.n. into, operand: as in struct site, the same
+ * in every schedule; into "": unknown, because an older version measured it.
  *
  * The other members are for a GPU. memory: "global", "local" or "shared". degree: the worst bank
  * conflict of one access (2: 2-way). bytes: bytes that one thread accesses. stride: bytes from
- * thread to thread. It is the same for `run` threads in a row, after which the address jumps; run
- * 0: the stride varies. */
+ * thread to thread. `run` threads in a row have this stride, then the address jumps; run 0: the
+ * stride varies. */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
     int64_t accesses; struct access_cost cost;
@@ -73,10 +74,10 @@ struct sim_site {
 struct sim_detail;
 struct sim_result {
     bool available; char reason[256];
-    struct cache_config cache;             /* the simulated cache; with a sample, only its L1 */
+    struct cache_config cache;             /* the simulated cache; a sample simulates only its L1 */
     int64_t loads, stores, l1_misses, writebacks;          /* writebacks: of L1 */
-    /* L1 misses on the second line of an access, when the first line missed too. Cachegrind counts
-     * l1_misses - straddled. */
+    /* When one access touches several lines: its L1 misses beyond the first one. Cachegrind does
+     * not count these, so its misses are l1_misses - straddled. */
     int64_t straddled;
     int64_t streamed_bytes;                /* bytes of non-temporal stores (loop stream) */
     struct sim_level level[CACHE_LEVELS];
@@ -93,16 +94,16 @@ struct sim_result {
     /* Nanoseconds that each part of the GPU needs at its full rate: the FMA units with the tensor
      * cores, the L1s with shared memory, L2, and DRAM. Each is a lower bound of the time. */
     double fma_ns, l1_ns, l2_ns, dram_ns;
-    bool of_source;  /* the compiler may have reordered the loops (set autovectorize on): these are
-                      * the counts of the nest, not of the code that ran */
+    bool of_source;  /* whether the compiler was free to reorder the loops (set autovectorize on):
+                      * the counts are then those of the nest, not of the code that ran */
     double seconds;
     /* The struct that measure_opts.detail points to, which the caller owns; NULL: not asked for.
      * Code that keeps the measurement longer must copy it (history_set_measured does). */
     const struct sim_detail *detail;
 };
 
-/* Returns the bytes moved between level k (0: L1) and the level below: lines fetched, lines
- * written back, and non-temporal stores. */
+/* Returns the bytes moved between level k (0: L1) and the level below: fetched lines, lines that
+ * were written back, and non-temporal stores. */
 int64_t sim_bytes_below(const struct sim_result *r, int k);
 
 /* --- Detail ----------------------------------------------------------------------------------- */
@@ -123,8 +124,9 @@ struct sim_classes { int64_t compulsory, capacity, conflict; };
  * touched before. */
 struct sim_reuse { int64_t first, bucket[SIM_REUSE_BUCKETS]; };
 
-/* Detail of tensor i of sim_result.by_tensor. cell[c] is the c-th of n_cells parts of its largest
- * buffer, which has `bytes` bytes; each part has cell_lines lines, the last one perhaps fewer. */
+/* Detail of tensor i of sim_result.by_tensor. The heat map divides the largest buffer of the
+ * tensor, which has `bytes` bytes, into n_cells parts; cell[c] is part c. Each part has cell_lines
+ * lines, the last one perhaps fewer. */
 struct sim_tensor_detail {
     struct sim_classes classes;
     struct sim_reuse reuse;
@@ -132,7 +134,8 @@ struct sim_tensor_detail {
     int n_cells; struct sim_heat cell[SIM_CELLS];
 };
 
-/* Iterations [first, first + n) of loop `loop` of sim_detail.loop; moments are in program order. */
+/* The counts of iterations first to first + n - 1 of sim_detail.loop[loop]. Moments are in program
+ * order. */
 struct sim_moment { int loop; int64_t first, n, accesses, misses; };
 
 /* reason: "", or why there is no detail.  Accesses are touches of lines here: an access that

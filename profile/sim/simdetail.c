@@ -136,7 +136,7 @@ void simdetail_close(struct simdetail *w)
     if (!w)
         return;
     struct sim_detail *d = w->d;
-    /* A program whose loops are all unrolled has no iterations to show over time. */
+    /* without marked loops, or if nothing happened, there is nothing to show over time */
     bool idle = d->n_moments == 1 && d->moment[0].n == 0 && d->moment[0].accesses == 0;
     if (d->n_loops == 0 || idle)
         d->n_moments = 0;

@@ -6,8 +6,8 @@
 #include "profile/sim/sim_result.h"
 
 struct simdetail;
-/* heat: per tensor, the address of the first byte of its heat map.  Every line lies in [first,
- * end). */
+/* heat: per tensor, the address of the first byte of its heat map.  Touches outside of [first, end)
+ * are not counted. */
 struct detail_opts {
     const struct cache_level *l1;
     const int *tensor;                    /* per site: its index in sim_detail.tensor */
@@ -15,11 +15,12 @@ struct detail_opts {
     uint64_t first, end;
     double iterations;                    /* iterations of all marked loops together */
 };
-/* Clears the counts of *d and watches s from now on.  The caller owns *d and must have set
- * d->tensor[].bytes. */
+/* Clears the counts of *d and watches s from now on.  The caller owns *d, and must have set
+ * n_tensors, tensor[].bytes, n_loops and loop[] in it. */
 struct simdetail *simdetail_open(struct cachesim *s, const struct detail_opts *o,
                                  struct sim_detail *d);
-/* Notes that an iteration of a marked loop begins; -1: that the loop has ended. */
+/* To be called when an iteration of marked loop `loop` begins, and with -1 when a marked loop has
+ * ended. */
 void simdetail_mark(struct simdetail *w, int loop);
 void simdetail_close(struct simdetail *w);             /* completes the counts */
 #endif

@@ -12,23 +12,26 @@
 #define MOST_PERIODS 64
 #define WARM_ACCESSES 128  /* a sample has at least this many accesses per line of L1 */
 #define FEWEST_PERIODS 8
-#define SMALL_SHARE 0.125  /* loops with at most this share of the budget are not sampled */
+#define SMALL_SHARE 0.125  /* a loop with at most this share of the budget is not sampled */
 #define LEVEL_COUNTS 7  /* number of counts: the members of struct level_count, and conflicts */
 #define CONFLICTS 6
-/* a ratio of cost to budget above this is reported; below it is rounding to whole iterations */
+/* a higher ratio of cost to budget is reported; a lower one comes from rounding to whole
+ * iterations */
 #define OVER_BUDGET 1.25
 
 enum phase { PHASE_EXACT, PHASE_WARM, PHASE_FIRST, PHASE_SECOND, PHASE_OUT };
 
 struct sample_plan {
-    int64_t n, head;                      /* n: iterations; head: those counted completely */
-    int64_t period, warm, counted;        /* counted == 0: all iterations are counted */
+    int64_t n, head;  /* n: iterations of the loop; head: the first ones, all of them counted */
+    /* iterations of a period, and how many of them warm up and are counted; counted == 0: there are
+     * no periods, all iterations of the loop are counted */
+    int64_t period, warm, counted;
     int64_t at, start;  /* at: next iteration; start: where the sample of this period begins */
     enum phase phase;
     double *site, level[CACHE_LEVELS][LEVEL_COUNTS];       /* counts of the counted iterations */
     double half[2][CACHE_LEVELS], iterations[2];           /* misses of the two halves */
     double now[CACHE_LEVELS];             /* misses of the current sample */
-    /* over all samples: the sum of their misses, and of the squares */
+    /* over all samples: the sum of the misses of a sample, and the sum of their squares */
     double sum[CACHE_LEVELS], squares[CACHE_LEVELS];
     int samples;
 };
@@ -47,7 +50,7 @@ struct simsample {
     int within;                           /* the current loop, or -1 */
     struct site_count *then;              /* counts at the beginning of the phase */
     struct level_count level_then[CACHE_LEVELS];
-    /* counts outside of the samples; in the end with the estimates of the samples added */
+    /* exact counts, outside of the sampled parts; simsample_close adds the estimates of these */
     double *exact_site, exact[CACHE_LEVELS][LEVEL_COUNTS];
 };
 
@@ -55,9 +58,9 @@ struct simsample {
 
 enum refusal { SAMPLED, TOO_FEW_ITERATIONS, TOO_SHORT };
 
-/* Plans a loop. budget: accesses of this loop that may be simulated; lines: number of lines of L1.
- * If the budget is too small for the fewest useful samples, the plan exceeds it, so that a smaller
- * budget never takes longer. */
+/* Plans a loop. budget: how many accesses of this loop to simulate; lines: number of lines of L1.
+ * If the budget is too small for the fewest useful samples, the plan has these samples nevertheless
+ * and exceeds the budget: simulating the whole loop would take even longer. */
 static enum refusal make_plan(struct sample_plan *p, const struct sample_loop *l, double budget,
                               double lines)
 {
@@ -99,7 +102,8 @@ static double planned(const struct sample_plan *p, const struct sample_loop *l)
     return l->accesses * ((double)p->head + periods * (double)(p->warm + p->counted));
 }
 
-/* Describes how a budget was exceeded. cost: how many accesses are simulated. */
+/* Sets p->how if the budget is exceeded. cost: how many accesses are simulated. refusal: for each
+ * loop, why it is not sampled. */
 static void say_how(struct simsample *p, double budget, double cost, const enum refusal *refusal)
 {
     static const char *const why[] = {
@@ -197,7 +201,8 @@ static void add_level(double to[LEVEL_COUNTS], const struct level_count *now,
     to[5] += (double)(now->straddled - then->straddled);
 }
 
-/* Adds the counts since the last call to the phase that has ended. */
+/* Adds what was counted since the last call. phase: the phase that has ended; plan: that of its
+ * loop; NULL outside of marked loops. */
 static void settle(struct simsample *p, enum phase phase, struct sample_plan *plan)
 {
     struct level_count now[CACHE_LEVELS];
@@ -242,7 +247,7 @@ static enum phase phase_of(struct simsample *p, struct sample_plan *plan, int64_
         return PHASE_EXACT;
     int64_t in = (at - plan->head) % plan->period, length = plan->warm + plan->counted;
     if ((at - plan->head) / plan->period * plan->period + plan->period > plan->n - plan->head)
-        return PHASE_OUT;                 /* a rest shorter than a period is skipped */
+        return PHASE_OUT;  /* the last iterations, too few for a period, are skipped */
     if (in == 0)
         plan->start = rng_range(&p->rng, 0, plan->period - length);
     in -= plan->start;
@@ -287,8 +292,8 @@ double simsample_done(const struct simsample *p)
 
 /* --- Estimates -------------------------------------------------------------------------------- */
 
-/* Returns the square of the standard error of the misses of level k that the samples of a loop
- * represent. weight: iterations that each counted one represents. */
+/* Returns the square of the standard error of a loop's estimated misses of level k. weight: how
+ * many iterations each counted iteration represents. */
 static double square_error(const struct sample_plan *p, int k, double weight)
 {
     double n = p->samples, mean = p->sum[k] / n;

@@ -30,18 +30,20 @@ struct simsample *simsample_open(int n_sites, int n_loops, const struct sample_l
 /* Whether iterations will be skipped.  Only L1 should be simulated then: a larger cache is not
  * warm after so few iterations, and its error would be unknown. */
 bool simsample_cuts(const struct simsample *p);
-/* Says why more is simulated than the budget allows: "all of 2e+09 accesses, beyond the budget of
- * 1e+06: a loop with ..."; "" when the budget is kept. */
+/* Returns why more is simulated than the budget allows: "simulated all 2e+09 accesses, more than
+ * the budget of 1e+06: a loop with ..."; "" if the budget is kept. */
 #define SIMSAMPLE_HOW SIM_HOW
 const char *simsample_how(const struct simsample *p);
-/* Sets the simulator that provides the counts. It must be unused so far; the caller owns it. */
+/* Sets the simulator whose counts are read. It must be new; the caller owns it. */
 void simsample_watch(struct simsample *p, const struct cachesim *s);
-/* *conflicts: a counter of conflict misses in L1, which the caller updates. After simsample_close,
- * simsample_estimated returns the estimate of this counter for the whole kernel. */
+/* Sets a counter of conflict misses in L1, *conflicts, which the caller updates during the
+ * simulation. After simsample_close, simsample_estimated returns an estimate of what the counter
+ * would be for the whole kernel. */
 void simsample_conflicts(struct simsample *p, const int64_t *conflicts);
 int64_t simsample_estimated(const struct simsample *p);
 void simsample_free(struct simsample *p);
-/* Returns whether to skip the iteration that begins now. loop: its loop; -1: a loop has ended. */
+/* To be called when an iteration of marked loop `loop` begins, and with -1 when a marked loop has
+ * ended. Returns whether to skip the iteration. */
 bool simsample_skip(struct simsample *p, int loop);
 /* Returns the share of the accesses, 0..1, that has been simulated or skipped. */
 double simsample_done(const struct simsample *p);

@@ -24,8 +24,9 @@ struct cublas {
     const char *(*status)(cublasStatus_t);
 };
 
-/* A product A * B in row-major order.  cuBLAS takes matrices column by column, so our rows are its
- * columns, and it multiplies B by A. stride: distance between consecutive matrices of the batch. */
+/* A product A * B in row-major order.  cuBLAS takes matrices column by column, so a row of ours is
+ * a column of cuBLAS, and it must multiply B by A. stride_a, ...: distance between consecutive
+ * matrices of a batch, in elements. */
 struct gemm_call {
     struct cublas f;
     cublasHandle_t handle;
@@ -73,7 +74,8 @@ static bool fails(const struct gemm_call *x, cublasStatus_t code, const char *ca
 
 /* --- Matrices --------------------------------------------------------------------------------- */
 
-/* Finds the leading dimension of a matrix of consecutive rows, or (transposed) columns. */
+/* Finds the leading dimension of a matrix: *op is OP_N if its rows are consecutive elements, OP_T
+ * if its columns are. Returns false if neither is. */
 static bool leading(const struct vendor_tensor *t, cublasOperation_t *op, int *ld)
 {
     int64_t rows = t->shape[t->rank - 2], columns = t->shape[t->rank - 1];
@@ -86,12 +88,12 @@ static bool leading(const struct vendor_tensor *t, cublasOperation_t *op, int *l
     return (by_rows || by_columns) && n > 0 && n <= INT32_MAX;
 }
 
-/* Finds the distance between the matrices of t along the batches of the result. Returns false if it
- * varies. Dims of extent 1 are broadcast. */
+/* Finds the distance in elements from a matrix of t to that of the next batch of the result.
+ * Returns false if it varies. A dim of extent 1 is broadcast: its distance is 0. */
 static bool batch_stride(const struct vendor_tensor *t, const struct vendor_tensor *out,
                          long long *stride)
 {
-    int64_t inner = 1;                    /* batches in the dims inside of this one */
+    int64_t inner = 1;                    /* number of batches in the dims after d */
     bool known = false;
     *stride = 0;
     for (int d = out->rank - 3; d >= 0; inner *= out->shape[d], d--) {

@@ -43,14 +43,14 @@ struct cudnn {
 
 enum part { DATA, WEIGHTS, OUT, PARTS };
 
-/* The operator in one layout: its descriptors, and copies of the tensors if the caller has them in
- * another layout. x, y: the descriptors of data and result. plain: of the caller's tensors; own: of
- * those in this layout. */
+/* The operator in one layout. plain, own: the descriptors of the caller's tensors, and of the same
+ * tensors in this layout. x, y: the own descriptors of data and result. at: where the tensors are:
+ * in `copy`, or in the caller's memory if its layout is this one. */
 struct conv_form {
     cudnnTensorFormat_t format;
     cudnnTensorDescriptor_t x, y, bias, plain[PARTS], own[PARTS];
     cudnnFilterDescriptor_t w;
-    CUdeviceptr at[PARTS], copy[PARTS];   /* copy: memory owned by the form, or 0 */
+    CUdeviceptr at[PARTS], copy[PARTS];   /* copy: memory that the form owns; 0: none */
     struct cudnn_found found;
     CUdeviceptr scratch;
 };
@@ -85,7 +85,7 @@ bool cudnn_there(char *version, size_t n, const void **function, struct err *e)
     struct cudnn f;
     if (!load(&f, e))
         return false;
-    size_t v = f.version();               /* 91900 */
+    size_t v = f.version();               /* 91900 for 9.19.0 */
     snprintf(version, n, "%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
     memcpy(function, &f.version, sizeof *function);
     return true;
@@ -105,9 +105,9 @@ static cudnnDataType_t data_type(const struct vendor_problem *p)
 
 /* --- Descriptors ------------------------------------------------------------------------------ */
 
-/* Sets the dims of a part as cuDNN has them, at least 4: N C H W, or for filters O I KH KW, with
- * the groups in O.  The filters of a transposed convolution are those of the convolution that it
- * reverses: I O KH KW. */
+/* Sets the dims of a part as cuDNN has them, at least 4: N C H W, or for filters O I KH KW, where O
+ * are the filters of all groups.  For a transposed convolution, cuDNN takes the filters of the
+ * convolution that it reverses: I O KH KW. */
 static void dims_of(const struct convolution *x, const struct vendor_problem *p, enum part part,
                     int *dim)
 {
@@ -210,7 +210,7 @@ static void drop_form(struct convolution *x, struct vendor_handle *h, struct con
 
 /* --- Algorithms ------------------------------------------------------------------------------- */
 
-/* Lets cuDNN run all its algorithms, and takes the fastest one. cuDNN lists the fastest first. */
+/* Lets cuDNN time all its algorithms, and takes the fastest one, which cuDNN lists first. */
 static bool find_algorithm(struct convolution *x, struct vendor_handle *h, struct conv_form *m,
                            struct err *e)
 {
@@ -260,7 +260,8 @@ static bool choose_form(struct convolution *x, struct vendor_handle *h, struct e
 
 /* --- The operator ----------------------------------------------------------------------------- */
 
-/* Whether a convolution with the padding `before` on both sides has exactly these outputs. */
+/* Whether the extents of the result are those of a convolution with the padding p->before on both
+ * sides. */
 static bool pads_alike(const struct convolution *x, const struct vendor_problem *p)
 {
     const struct vendor_tensor *in = &p->tensor[x->tensor[x->transposed ? OUT : DATA]];

@@ -10,7 +10,7 @@
 #include "profile/vendor/vendor_impl.h"
 
 /* Load the library; store its version, "13.1.0", and the address of one of its functions.
- * ERR_ENV. */
+ * ERR_ENV: the library cannot be loaded. */
 bool cublas_there(char *version, size_t n, const void **function, struct err *e);
 bool cudnn_there(char *version, size_t n, const void **function, struct err *e);
 
@@ -29,14 +29,14 @@ struct vendor_handle {
     struct vendor_problem p;
     const struct gpu_library *library;
     struct cuda_driver driver;
-    void *host[VENDOR_MAX_TENSORS];       /* the caller's buffers, and their copies on the device */
-    CUdeviceptr data[VENDOR_MAX_TENSORS];
+    void *host[VENDOR_MAX_TENSORS];       /* the caller's buffers */
+    CUdeviceptr data[VENDOR_MAX_TENSORS];  /* their copies on the device */
     void *own;
     char implementation[128], layout[64];
 };
 
-/* Copies the problem's inputs to the device and opens the library on them.  NULL with the
- * reason. */
+/* Copies the buffers to the device and opens the library on the copies.  Returns NULL with the
+ * reason in `why` if that fails. */
 struct vendor_handle *gpu_vendor_open(const struct vendor_problem *p, const struct gpu_library *l,
                                       void *const *buffers, char *why, size_t n);
 bool gpu_vendor_run(struct vendor_handle *h);

@@ -100,7 +100,8 @@ static const char *const binary_names[] = {
 #undef VENDOR_BINARY
 };
 
-/* Finds the function that a builder recorded; relu6, neg and identity become other functions. */
+/* Finds the function that the builder of the node recorded. relu6, neg, identity and affine become
+ * clip or linear. */
 static bool find_unary(const struct node *n, struct vendor_post *post)
 {
     static const struct { const char *name; enum vendor_unary as; double alpha, beta; } also[] = {
@@ -138,7 +139,7 @@ static bool commutes(int binary)
     return binary != BINARY_SUB && binary != BINARY_DIV;
 }
 
-/* Whether a load reads x at the point that the node writes. */
+/* Whether v is a load of tensor x at the indices at which node n writes its result. */
 static bool is_here(const struct node *n, const struct val *v, int x)
 {
     if (v->kind != VAL_LOAD || v->source != x || v->rank != n->n_spatial)
@@ -227,7 +228,8 @@ static bool can_have_bias(const struct match *m)
     return m->p->kind == VENDOR_CONV || m->p->kind == VENDOR_TCONV || m->p->kind == VENDOR_MATMUL;
 }
 
-/* Adds node i, which reads the result so far (tensor x), as a post-operation. */
+/* Adds node i as a post-operation. x: the tensor with the result so far, which the node reads;
+ * rank: of this result. */
 static bool add_post(struct match *m, int i, int x, int rank)
 {
     const struct node *n = &m->g->node[i];
@@ -254,7 +256,8 @@ static bool add_post(struct match *m, int i, int x, int rank)
     return true;
 }
 
-/* Adds every node after the head, which ends at node `head` and writes *out. */
+/* Adds every node after the head as a post-operation, and then the result as a tensor of the
+ * problem. head: the last node of the head; out: the shape of its result. */
 static bool add_posts(struct match *m, int head, struct vendor_tensor *out)
 {
     int x = m->g->node[head].out;
@@ -298,8 +301,8 @@ static void refuse_graph(const struct graph *g, struct err *why)
     str_free(&ops);
 }
 
-/* A head matches the main operator at node i. Heads are tried from the last node on, because the
- * first node of a softmax alone would match as a reduction. */
+/* Tries every kind of head at every node. The last node is tried first, because otherwise the first
+ * node of a softmax would match as a reduction. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why)
 {
     static match_head *const heads[] = {

@@ -30,8 +30,9 @@ void match_plain(struct vendor_tensor *t, int rank, const int64_t *shape);
 /* Appends to the description p->text. */
 void match_say(struct match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Matches node `node` and the nodes before it that belong to the same operator.  Stores the shape
- * of the result in *out without adding it as a tensor.  False with m->why. */
+/* Matches a head: the operator that ends at node `node`, with the nodes before it that belong to
+ * the operator.  Stores the shape of the result in *out, but does not add it to the tensors of the
+ * problem.  Returns false if the nodes are no such operator; m->why may then have the reason. */
 typedef bool match_head(struct match *m, int node, struct vendor_tensor *out);
 match_head match_window, match_matmul, match_norm, match_softmax, match_reduce, match_move;
 #endif

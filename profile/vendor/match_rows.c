@@ -13,8 +13,9 @@ static bool is_spatial(const struct node *n, const struct expr *e)
     return false;
 }
 
-/* Adds an operand with the dims B... rows columns.  A vector lacks rows or columns; rows and
- * columns of a matrix may be exchanged. */
+/* Adds an operand with the dims B... rows columns.  An operand that is a vector gets a dim of
+ * extent 1 for its missing rows or columns.  The graph may have rows and columns in the other
+ * order. */
 static bool add_matrix(struct match *m, const struct node *n, const struct val *load,
                        enum vendor_role role, int rank)
 {
@@ -106,8 +107,8 @@ bool match_softmax(struct match *m, int node, struct vendor_tensor *out)
     return match_tensor(m, ROLE_DATA, e->data_in);
 }
 
-/* Matches layer normalisation: nodes for the mean, the variance and the norm of rows. A graph
- * written as statements ("layernorm") has two more, for the centered elements and their squares. */
+/* Matches layer normalisation: nodes for the mean, the variance and the norm of rows. Statements
+ * with layernorm have two more nodes, for the centered elements and their squares. */
 static bool match_layer_norm(struct match *m, int node, struct vendor_tensor *out)
 {
     const struct node *n = &m->g->node[node];
@@ -168,7 +169,8 @@ bool match_norm(struct match *m, int node, struct vendor_tensor *out)
 
 /* --- Reductions ------------------------------------------------------------------------------- */
 
-/* Whether a reduction is a global pool: a mean or maximum over everything after N C. */
+/* Whether a reduction is a global pool: a mean or maximum over all dims except N and C. dims: bit
+ * d: dim d is reduced. */
 static bool is_global_pool(const struct vendor_problem *p, const struct vendor_tensor *in,
                            unsigned dims)
 {
@@ -251,7 +253,8 @@ static bool match_concat(struct match *m, const struct node *n, struct vendor_te
     return true;
 }
 
-/* Matches transpose, reshape and slice: each dim of the output is a stride in the input. */
+/* Matches transpose, reshape and slice. The result is a copy of elements of the input, and each of
+ * its dims has a constant stride in the input. */
 bool match_move(struct match *m, int node, struct vendor_tensor *out)
 {
     static const char *const ops[] = { "transpose", "reshape", "slice" };

@@ -18,8 +18,8 @@ static const struct window_op *find_op(const char *name)
     return NULL;
 }
 
-/* If a pad node makes *x, sets *x to the tensor that is padded. before[]: the elements of padding
- * before each axis, or 0. value: what the library pads with. */
+/* If a pad node computes tensor *x, sets *x to the operand of the pad node. Stores in before[i] the
+ * number of padding elements before axis i. value: the number with which the library pads. */
 static bool unpad(struct match *m, double value, int *x, int64_t *before)
 {
     const struct tensor *t = &m->g->tensor[*x];
@@ -55,7 +55,8 @@ static bool is_gather_padding(const struct vendor_problem *p, int i, int64_t bef
     return before == (q > 0 ? (q + p->step[i] - 1) / p->step[i] : 0);
 }
 
-/* Computes the window parameters of n over x; `padded` is the padded form of x. */
+/* Computes the window parameters of node n over tensor x. padded: the tensor that n reads, x with
+ * its padding. before: the padding before each axis. */
 static bool fit_axes(struct match *m, const struct node *n, int x, int padded,
                      const int64_t *before)
 {
@@ -112,7 +113,8 @@ static void say_window(struct match *m)
         match_say(m, ", %d groups", m->p->groups);
 }
 
-/* Adds weights [G] O I K... from O I K..., C K... or (transposed) I O K... */
+/* Adds the weights as [G] O I K...; in the graph they are O I K..., for depthwise convolutions C
+ * K..., for transposed convolutions I O K... */
 static bool add_weights(struct match *m, int t)
 {
     struct vendor_problem *p = m->p;

@@ -55,7 +55,7 @@ bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, 
 /* bytes for the library, its code for this operator, and scratch memory */
 #define CODE_BYTES ((int64_t)768 << 20)
 #define THREAD_BYTES ((int64_t)96 << 20)  /* bytes for the stack and buffers of each thread */
-#define COPIES 5  /* copies of the data, in the padded layouts of two candidates */
+#define COPIES 5  /* most copies of the data, in the padded layouts of two candidates */
 
 int64_t vendor_bytes(const struct vendor_problem *p, int threads)
 {

@@ -58,13 +58,14 @@ enum vendor_role {
 #define VENDOR_MAX_AXES 3
 
 /* An input, constant or output of the graph.  Its buffer holds the tensor of the graph, `elems`
- * elements in row-major order.  Element i (a vector) of the problem's shape is buffer[offset + sum
- * stride*i].
+ * elements in row-major order.  `shape` and `stride` are how the problem sees the tensor: the
+ * element with the indices i[0], i[1], ... is buffer[offset + stride[0]*i[0] + stride[1]*i[1] +
+ * ...].
  *
- * Shapes: data and out N C X...; weights [G] O I K... (G only when groups > 1), where O and I are
- * those of one group, for transposed convolutions too; bias and norm vectors C; matrices B... M K,
- * B... K N, B... M N.  Operands of functions have the rank of the data, with extent 1 where they
- * are broadcast. */
+ * Shapes: data and result are N C X...; weights are [G] O I K... (G only when groups > 1), where O
+ * and I are the channels of one group, also for transposed convolutions.  Biases and the vectors of
+ * norms are C.  The matrices of a product are B... M K, B... K N and B... M N.  Operands of
+ * functions have the rank of the data, with extent 1 where they are broadcast. */
 struct vendor_tensor {
     int32_t role, tensor;                 /* tensor: index in the graph */
     int64_t elems;                        /* number of elements in the buffer */
@@ -72,15 +73,15 @@ struct vendor_tensor {
     int64_t shape[MAX_RANK], stride[MAX_RANK], offset;
 };
 
-/* A post-operation: a function of one float, or of two, where `tensor` is the second operand (an
- * index into the tensors of the problem; -1: a function of one float). */
+/* A post-operation: a function of one float, or of two. tensor: the second operand, as an index
+ * into the tensors of the problem; -1: a function of one float. */
 struct vendor_post {
     int32_t function, tensor;             /* enum vendor_unary, or enum vendor_binary */
     double alpha, beta;
 };
 
 struct vendor_problem {
-    int32_t kind, function;               /* enum vendor_kind; _unary, _binary or _reduce */
+    int32_t kind, function;  /* enum vendor_kind; enum vendor_unary, _binary or _reduce */
     /* n_axes: spatial axes of a convolution or pool. For a reduction they are the axes of the pool
      * window that can compute it, else 0. */
     int32_t n_axes, groups;
@@ -97,21 +98,24 @@ struct vendor_problem {
 /* Matches a graph: one operator with its padding and the post-operations after it (bias,
  * functions, sums and products with other tensors).  False: *why says what does not match. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why);
-/* Whether the library runs on a GPU, beside kernels for a GPU. */
+/* Whether the library runs on a GPU. It is then timed beside kernels for a GPU, else beside kernels
+ * for the CPU. */
 bool vendor_on_gpu(enum vendor_library library);
 /* Whether this library has the operator of the problem; if not, *why has the reason. */
 bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why);
-/* Returns the bytes of address space that a library may need for the problem, including its code.
- * The memory limit of the child is raised by this much. */
+/* Returns the bytes of address space that a library may need for the problem, including the code of
+ * the library. The caller must raise the memory limit of the child by this much. */
 int64_t vendor_bytes(const struct vendor_problem *p, int threads);
 
-/* Parses "onednn,openblas", "all" or "none" to bits 1 << enum vendor_library.  ERR_NAME with the
- * nearest name.  "all" gives VENDOR_ALL: every library that runs where the kernel runs. */
+/* Parses "onednn,openblas", "all" or "none" to bits 1 << enum vendor_library.  "all" gives
+ * VENDOR_ALL, which stands for every library that runs where the kernel runs.  ERR_NAME with the
+ * nearest name. */
 #define VENDOR_ALL ((1u << VENDOR_COUNT) - 1)
 bool vendor_parse(const char *text, unsigned *bits, struct err *e);
 
-/* Finds a plugin in the folder of `runner` (NULL: of this executable) or the one above it.  A
- * built-in plugin has the name of its library as path.  ERR_ENV: the plugin was not built. */
+/* Finds the shared object of a plugin in the folder of `runner` (NULL: of this executable) or in
+ * the folder above.  For a built-in plugin, the path is the name of the library.  ERR_ENV: the
+ * plugin is not there, because it was not built. */
 bool vendor_find(const char *runner, enum vendor_library library, char *path, size_t n,
                  struct err *e);
 /* The functions of a plugin (below). */
@@ -120,18 +124,18 @@ struct vendor_plugin;
  * version. */
 bool vendor_load(const char *path, const struct vendor_plugin **out, struct err *e);
 
-/* What a vendor plugin offers: a shared object that links one library, so that tilescope-runner
- * stays small and runs without it.  It exports one table. */
+/* A vendor plugin is a shared object that links one library; tilescope-runner stays small and runs
+ * without the library.  The plugin exports one struct vendor_plugin as VENDOR_PLUGIN_SYMBOL. */
 #define VENDOR_PLUGIN_ABI 1
 #define VENDOR_PLUGIN_SYMBOL "tilescope_vendor_plugin"
 
 struct vendor_handle;
 struct vendor_plugin {
     uint32_t abi, problem_bytes;          /* VENDOR_PLUGIN_ABI; sizeof(struct vendor_problem) */
-    /* Opens a problem. buffers[i]: the data of problem->tensor[i] in row-major order; they must
-     * outlive the handle. Copies inputs into the library's layouts, creates the primitive and warms
-     * it up. If there are several layouts to choose from, times each briefly and keeps the fastest.
-     * NULL with a sentence in why. */
+    /* Opens a problem: copies inputs into the library's layouts, creates the primitive and warms it
+     * up. If there are several layouts to choose from, times each briefly and keeps the fastest.
+     * buffers[i]: the data of p->tensor[i] in row-major order; the buffers must outlive the handle.
+     * Returns NULL with a sentence in `why` if the library cannot do it. */
     struct vendor_handle *(*open)(const struct vendor_problem *p, enum vendor_library library,
                                   int threads, void *const *buffers, char *why, size_t why_bytes);
     /* Runs once, without allocating.  Call it on the thread that called open. */
@@ -139,7 +143,7 @@ struct vendor_plugin {
     /* Writes the result of a run into the row-major buffer of the output.  Runs once more if runs
      * accumulate into the result. */
     bool (*output)(struct vendor_handle *h);
-    /* Return "oneDNN 2.6.3 brgconv:avx512_core" and "nhwc", valid until close. */
+    /* Return texts such as "oneDNN 2.6.3 brgconv:avx512_core" and "nhwc", valid until close. */
     const char *(*implementation)(const struct vendor_handle *h);
     const char *(*layout)(const struct vendor_handle *h);
     void (*close)(struct vendor_handle *h);                          /* NULL is allowed */

@@ -39,7 +39,7 @@ bool network_row_major(struct net_tuner *t, struct err *e)
 /* --- The joint stage -------------------------------------------------------------------------- */
 
 /* Searches layouts and loops of a kernel; inputs other than the main one keep the layouts in which
- * they arrive.  *n is 0 when nothing was found. */
+ * they arrive.  Stores the n lines of the winner; *n = 0: nothing was found. */
 static bool search_freely(struct net_tuner *t, const struct network_task *task, int trials,
                           double time_s, int *n, const char *const **line, struct err *e)
 {
@@ -78,8 +78,8 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
     return true;
 }
 
-/* Keeps new layouts of a kernel if the network is faster with them. Its neighbours read and write
- * as before, so the measurement includes conversions. */
+/* Keeps new layouts of a kernel if the network is faster with them. The measurement includes the
+ * conversions that they need, because the kernels around it keep their layouts. */
 static bool try_layouts(struct net_tuner *t, const char *spec, int n, const char *const *line,
                         struct err *e)
 {

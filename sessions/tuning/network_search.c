@@ -17,9 +17,9 @@
 #define LEAST_HOPE 2e-5                   /* a round must be able to gain at least this share of the
                                            * network's time */
 #define LONGEST_ROUND 64
-#define LEAST_ROUNDS 8  /* least rounds per task, on average, for a small budget */
+#define LEAST_ROUNDS 8  /* rounds are so short that a task gets at least this many on average */
 #define LEAST_TRIALS 32  /* least trials of the first round: seeds and some others */
-#define ALONE_LEAST 0.5  /* assumed least time of a kernel alone / its time in the network */
+#define ALONE_LEAST 0.5  /* assumed: a kernel alone takes at least this share of its network time */
 
 /* The search of a task, while it is open. */
 struct net_search {
@@ -27,21 +27,21 @@ struct net_search {
     struct session *session;
     struct tuning_opts opts;
     struct inquiry *inquiry;
-    int trials;                           /* number of trials that it was given */
+    int trials;                           /* how many trials its rounds have allowed so far */
     VEC(double) best_s;                   /* the best seconds after each round */
 };
 
 struct net_rounds {
     struct net_tuner *t;
-    int joint, round;                     /* trials of one task for layouts; trials of one round */
+    int joint, round;  /* trials for the layouts of one task; trials of one round */
     int spent, n_rounds;
-    double spent_s;                       /* seconds of rounds that were not only replayed */
-    double shortest_s;                    /* seconds of the shortest of these rounds */
+    double spent_s;  /* seconds of the joint stage, of opening, and of rounds that measured */
+    double shortest_s;                    /* seconds of the shortest of these rounds; 0: none yet */
     int n; struct net_search *search;
     struct task_rounds *task;
 };
 
-/* Passes a view on.  The receiver may pause the search in it, so this time does not count. */
+/* Passes a view on.  The receiver may pause the search, so the time of the call does not count. */
 static void pass_view(void *ctx, const struct tune_view *v)
 {
     struct net_tuner *t = ctx;
@@ -109,7 +109,7 @@ int network_complex(const struct network *net)
     return n > 0 ? n : 1;
 }
 
-/* Returns the number of calls of all kernels with this text: they share one schedule. */
+/* Returns the number of calls of all tasks with this operator, because they share one schedule. */
 static int calls_of(const struct network *net, const char *spec)
 {
     int n = 0;
@@ -124,7 +124,7 @@ static int whole_batches(double trials, int least, int most)
     return (n + TUNE_TOP - 1) / TUNE_TOP * TUNE_TOP;
 }
 
-/* Opens the search of a task, or notes why it cannot be searched. */
+/* Opens the search of a task. If there is nothing to search, stores why in the kernel's `why`. */
 static bool open_search(struct net_rounds *r, int task, struct err *e)
 {
     static const char *const pins[] = { "layout" };
@@ -165,8 +165,8 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
     return true;
 }
 
-/* Returns the task whose time exceeds its bound the most, among those not asked yet; -1: none is
- * left. */
+/* Returns the task whose time exceeds its bound the most, among those that are to be searched and
+ * that `asked` does not mark; -1: none is left. */
 static int most_to_gain(const struct net_tuner *t, const bool *asked)
 {
     int most = -1;
@@ -220,9 +220,9 @@ static bool is_spent(const struct net_rounds *r)
     return limit > 0 ? r->spent_s + r->shortest_s >= limit : r->spent >= budget_of(r->t->o);
 }
 
-/* Returns the time that the kernel's present schedule has in this search: the best of the seeds.
- * seeds_only: the search tries only seeds. Then it is the best of the first two: the kernel without
- * loop steps, and the experts' first choice. */
+/* Returns the time in this search that counts as that of the kernel's present schedule: the best of
+ * the seeds. seeds_only: the search tries nothing but seeds. It is then the best of the first two:
+ * the kernel without loop steps, and the experts' first choice. */
 static double seeds_ms(const struct tune_view *v, bool seeds_only)
 {
     double least = INFINITY;
@@ -328,7 +328,7 @@ static bool run_rounds(struct net_rounds *r, struct err *e)
 
 /* --- Closing ---------------------------------------------------------------------------------- */
 
-/* Ends a search and takes its winner. A final takes place if it can begin before `until`. */
+/* Ends a search and takes its winner. until: the time after which no final begins. */
 static bool close_search(struct net_rounds *r, struct net_search *s, double until, struct err *e)
 {
     struct net_tuner *t = r->t;

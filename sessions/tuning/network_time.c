@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define MOST_TURNS 3
-#define END_SHARE 0.4  /* largest share of the limit for the end, if that has several turns */
+#define END_SHARE 0.4  /* the end gets several turns only if it takes at most this share */
 #define FINALS_SHARE 0.1
 #define LEAST_SEARCHED 0.25               /* least share of the limit for searches, however long
                                            * measuring takes */
@@ -11,8 +11,9 @@
 #define COMPARE_LEAST_S 0.1               /* a shorter comparison shows nothing */
 #define LEAST_FINALS 16                   /* a final takes up to 15 times its sampling time */
 
-/* At the end, both networks are compiled and measured in turns to find the kernels that are faster.
- * Then the networks before and after are compared in turns, and the network after is checked. */
+/* At the end, both networks are compiled, and measured in turns to find which kernels are faster
+ * (two measurements a turn). Then the networks before and after are measured in turns again, and
+ * one of these measurements also checks the network after. */
 double network_time_end(const struct network_costs *c, int turns)
 {
     return (4 * turns - 1) * c->plain_s + c->checked_s + 2 * fmax(c->build_s, c->plain_s);

@@ -9,9 +9,9 @@
  * with something to search. */
 struct network_costs { double limit_s, spent_s, plain_s, checked_s, build_s; int n_kernels; };
 
-/* The parts of the time limit.  search_s: for all searches.  finals_s: for all finals together;
- * no final begins later than this after the searches.  compare_s: sampling time in a final; < 0:
- * there are no finals.  turns: how often the two networks are measured in turns. */
+/* The parts of the time limit.  search_s: for all searches.  finals_s: for all finals together: no
+ * final begins when the searches ended more than finals_s seconds ago.  compare_s: sampling time in
+ * a final; < 0: there are no finals.  turns: how often the two networks are measured in turns. */
 struct network_time { double search_s, finals_s, compare_s; int turns; };
 
 /* Divides the limit.  Without a limit (0), search_s and finals_s are 0, which means no limit. */

@@ -12,9 +12,9 @@
 
 #define LEAST_SHARE 0.005  /* a kernel below this share of the network's time is not searched */
 #define LEAST_GAIN 0.03  /* a kernel must be above its bound by this share to be searched */
-#define CLEARLY_LESS 0.97                 /* schedules that were not compared must take at most this
-                                           * share of the time before */
-#define KEPT_BELOW 0.99  /* a new schedule stays below this share of the time before */
+#define CLEARLY_LESS 0.97  /* after a cancel, a schedule that was not compared is kept if it takes
+                            * less than this share of the time before */
+#define KEPT_BELOW 0.99  /* a new schedule is kept if it takes less than this share */
 #define GRACE_S 20  /* work that cannot be left out may end this many seconds after the limit */
 #define CHECK_SHARE 0.4  /* a check that takes more than this share of the time limit is left out */
 
@@ -74,7 +74,8 @@ bool network_in_turns(struct net_tuner *t, const struct network *old, const stru
     return true;
 }
 
-/* Lowers least[task] to the milliseconds that all calls of each task took. */
+/* Lowers least[k] to the milliseconds that all calls of task k took together, for every task. 0 in
+ * least[k]: no time yet. */
 static void take_times(const struct network *net, const struct network_measurement *m,
                        double *least)
 {
@@ -102,8 +103,8 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
     return NULL;
 }
 
-/* Computes the bounds of all kernels, as `run` does.  Without a machine model, the bandwidths are
- * unknown; the only bound is then arithmetic at the FMA ceiling of this run. */
+/* Computes the bounds of all kernels, as `tilescope run` does.  Without a machine model, the
+ * bandwidths are unknown; the only bound is then arithmetic at the FMA ceiling of this run. */
 static void take_bounds(const struct net_tuner *t, struct kernel_profile *out)
 {
     struct machine here;
@@ -137,7 +138,8 @@ static void open_kernels(struct net_tuner *t)
     }
 }
 
-/* Proposes the instant schedule for kernels that have another schedule and cannot be searched. */
+/* Replaces the schedule of each kernel that has one but no loop space by the instant schedule, so
+ * that the two are compared. */
 static void propose_instant(struct net_tuner *t, const char *kernels_before)
 {
     const char *const *line;
@@ -156,7 +158,7 @@ static void propose_instant(struct net_tuner *t, const char *kernels_before)
 
 /* --- Which schedules stay --------------------------------------------------------------------- */
 
-/* Returns the time of all kernels with this text: they share one schedule. */
+/* Returns the sum of the times of all tasks with this operator, because they share one schedule. */
 static double time_of(const struct network *net, const double *ms, const char *spec)
 {
     double sum = 0;
@@ -173,8 +175,8 @@ static void put_back(struct net_tuner *t, const struct tuned_kernel *k, const ch
     kernels_put(&t->session->kernels, k->spec, had ? n : -1, had ? line : NULL);
 }
 
-/* After a cancel, before anything was compared in the network: drops the schedules that were not
- * clearly faster in the search. */
+/* Drops the schedules that were not clearly faster in the search. This is for a cancel before the
+ * schedules were compared in the network. */
 static void keep_clear(struct net_tuner *t, const char *kernels_before)
 {
     for (int i = 0; i < t->net->n_tasks; i++) {
@@ -279,8 +281,8 @@ static bool choose(struct net_tuner *t, const char *frozen, const char *kernels_
     return check_first(t, out, e);
 }
 
-/* Measures the network as it is, which is necessary before any search. ERR_RANGE: the measurement
- * takes more than the time limit and some seconds of grace. */
+/* Measures t->net before any search. ERR_RANGE: the measurement takes longer than the time limit
+ * and GRACE_S together. */
 static bool measure_first(struct net_tuner *t, bool check, struct err *e)
 {
     double limit = t->o->time_s;
@@ -340,7 +342,7 @@ static bool open_variant(struct net_tuner *t, struct err *e)
     return true;
 }
 
-/* Returns the costs of measuring the network, known when the searches begin. */
+/* Returns the costs that are known when the searches begin. */
 static struct network_costs costs(const struct net_tuner *t, double began)
 {
     return (struct network_costs){
@@ -350,8 +352,8 @@ static struct network_costs costs(const struct net_tuner *t, double began)
     };
 }
 
-/* Whether measuring the networks alone takes clearly more than the limit, so that nothing can be
- * searched. */
+/* Whether only measuring the networks already takes clearly more than the time limit. If so, stores
+ * this as the reason why no kernel is searched. */
 static bool is_hopeless(struct net_tuner *t, const struct network_costs *c)
 {
     bool is = c->limit_s > 0 && c->spent_s + network_time_end(c, 1) > c->limit_s + GRACE_S;

@@ -30,15 +30,16 @@ struct network_tuning_opts {
     const struct search_sink *view;       /* may be NULL */
 };
 
-/* A kernel and the result of its search.  Its index in a list is that of its task in the network.
- * Times (ms) are those of all its calls in one run. */
+/* A kernel and the result of its search.  Kernel i of a list is that of task i of the network.
+ * Times are milliseconds of all its calls in one run of the network. bound_ms: the least time by
+ * the roofline. */
 struct tuned_kernel {
-    const char *spec, *brief;             /* its text, and its short text (network_report.h) */
+    const char *spec, *brief;             /* the operator as text, and shorter (network_report.h) */
     int count, trials, rounds;
     double before_ms, after_ms, bound_ms;
-    double gain_ms, expected_ms;  /* what was gained so far, and what its next round may gain */
+    double gain_ms, expected_ms;  /* the time gained so far, and what the next round may gain */
     const char *why;                      /* why it was not searched; NULL: it was searched */
-    bool instant;  /* whether it was not searched, but compared with the instant schedule */
+    bool instant;  /* whether, without a search, its schedule was compared with the instant one */
     bool kept;                            /* whether it got a new schedule */
 };
 /* The state of the tuning.  current: the task whose round begins; -1: none.  now_ms: before_ms
@@ -52,8 +53,8 @@ struct network_tuning_view {
 };
 struct network_tuning {
     int n; const struct tuned_kernel *kernel;
-    /* the measurement of the network before its kernels are searched, with the variant's layouts;
-     * its call_s has n_calls elements */
+    /* the measurement of the network with the variant's layouts, before the kernels are searched;
+     * first.call_s has n_calls elements */
     struct network_measurement first;
     int n_calls;
     double before_ms, after_ms;           /* times of the network */
@@ -68,8 +69,8 @@ struct network_tuning {
  * continues where a killed one ended.
  *
  * With a time limit, the network is checked only at the end, and not at all if the check would
- * take too much of the time.  A cancel keeps the schedules that were clearly faster. *out is
- * allocated in a. */
+ * take too much of the time.  After a cancel, the schedules that were clearly faster stay. What
+ * *out points to is allocated in arena a. */
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
                         struct cancel *cancel, struct network_tuning *out, struct err *e);
 #endif

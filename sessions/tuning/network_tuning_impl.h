@@ -15,11 +15,11 @@ struct net_tuner {
     struct cancel *cancel;
     const struct graph *graph;
     const struct network *first;          /* the network with which the result is compared */
-    const struct network *net;  /* the searched network; its layouts between kernels stay */
+    const struct network *net;  /* the network that is searched; its layouts between kernels stay */
     struct network_measurement before;    /* measurement of net */
     double plain_s, checked_s;            /* seconds of a measurement without and with a check */
     double check_s;                       /* seconds of the check alone: measured, or an estimate */
-    bool checks;                          /* whether the time limit leaves room for checks */
+    bool checks;                          /* whether results are checked: the limit leaves time */
     struct network_time time;
     struct tuned_kernel *kernel;          /* per task of net */
     bool layouts_changed;                 /* whether net differs from first */
@@ -49,9 +49,9 @@ enum kernel_space network_space(const struct network_task *task);
  * times, so options computed from it are the same in the next call, which continues the same
  * searches. */
 int network_complex(const struct network *net);
-/* Opens the kernel as a session with steps that fix its layouts. With `freely` they fix only the
- * layouts of inputs other than the main one. Otherwise they fix the layouts between kernels, or all
- * layouts if the variant searches only loops. */
+/* Opens the kernel of a task as a session, whose steps fix layouts. If `freely` is true, they fix
+ * only the layouts of inputs other than the main one. Otherwise they fix the layouts between
+ * kernels, or all layouts if the variant searches only loops. */
 bool network_open_kernel(const struct net_tuner *t, const struct network_task *task, bool freely,
                          struct session **out, struct err *e);
 
@@ -62,7 +62,7 @@ bool network_row_major(struct net_tuner *t, struct err *e);
  * included. */
 bool network_joint(struct net_tuner *t, struct err *e);
 
-/* Searches, in rounds, the kernels whose `why` is NULL, and puts the schedules found
- * into t->session->kernels.  False: the environment lacks something. */
+/* Searches, in rounds, the kernels whose `why` is NULL, and puts the best schedules into
+ * t->session->kernels.  Returns false if the environment lacks something. */
 bool network_search(struct net_tuner *t, struct err *e);
 #endif

@@ -11,9 +11,9 @@
  *     workloads:
  *     - c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1
  *
- * Trials after the first `measured` get the latency that the cost model predicts.  By then the
- * model has learnt from the measured trials.  In every search it also rewards the agents for
- * schedules that are not measured.
+ * Only the first `measured` trials are measured.  The cost model learns from them, and predicts the
+ * latency of the later trials.  In every search, predictions of the model also reward the agents
+ * for schedules that are no trials.
  *
  * Training writes the weights to a file (agents.h).  Shipped: sessions/pretrain.yaml and, when they
  * help, sessions/agents.weights. */
@@ -35,7 +35,7 @@ struct pretrain {
 };
 
 /* Parses a file as strictly as a session; errors have file, line, column and a caret.  A workload
- * must be an operator with a layout template and may occur once.  Results are in arena a. */
+ * must be an operator with a layout template, and must not occur twice.  Results are in arena a. */
 bool pretrain_parse(struct arena *a, const char *name, const char *text, size_t n,
                     const struct pretrain **out, struct err *e);
 /* Like pretrain_parse, for a file; path NULL: the shipped one. */
@@ -44,14 +44,15 @@ bool pretrain_read(struct arena *a, const char *path, const struct pretrain **ou
  * for agents_save. */
 const char *pretrain_summary(struct arena *a, const struct pretrain *p);
 
-/* Read and write weights.  path NULL reads the shipped ones (ERR_ENV: none are shipped). *trained
- * (may be NULL) describes the training and lives as long as g.  Writing uses file_replace, and sets
- * *seen to the new state of the file. */
+/* Read and write weights.  Reading with path NULL takes the shipped ones (ERR_ENV: none are
+ * shipped).  `trained` is the description of the training; when reading, it may be NULL, and
+ * *trained lives as long as g.  *seen: the state of the file that may be replaced (file_replace);
+ * writing sets it to the new state. */
 bool pretrain_weights_read(struct agents *g, const char *path, const char **trained, struct err *e);
 bool pretrain_weights_write(const struct agents *g, const char *path, uint64_t *seen,
                             const char *trained, struct err *e);
-/* Reads and checks the bytes of a weights file.  *trained (may be NULL) is allocated in a. typed:
- * the user named the file, so it may be a pipe. */
+/* Reads and checks the bytes of a weights file.  trained: NULL, or where to store the description
+ * of the training, in arena a. typed: whether the user named the file; it may then be a pipe. */
 bool pretrain_weights_bytes(struct arena *a, const char *path, bool typed, struct str *out,
                             const char **trained, struct err *e);
 
@@ -63,7 +64,7 @@ struct pretrain_visit {
     int number, of, pass;                                /* number of the visit, from 1 */
     /* known: trials whose times came from the records; expected: those with predicted times */
     int trials, measured, known, expected, failed;
-    double start_ms, best_ms, seconds;                   /* ms INFINITY: no time was measured */
+    double start_ms, best_ms, seconds;        /* start_ms, best_ms: INFINITY: not measured */
     struct tune_agents agents;
 };
 
@@ -90,8 +91,9 @@ struct pretrain_done { int visits, of, resumed; bool finished; };
  * a stopped training resumes to the same result.
  *
  * Measurements are recorded, and recorded schedules are not measured again: the same file, seed and
- * records give the same weights. A cancel is not a failure.  ERR_NAME: with resume, the weights
- * come from another training. ERR_CHANGED: another process wrote the weights meanwhile. */
+ * records give the same weights. Returns true also after a cancel.  ERR_NAME: o->resume is set, but
+ * the weights come from another training. ERR_CHANGED: another process wrote the weights file
+ * meanwhile. */
 bool pretrain_run(const struct pretrain *p, const struct pretrain_opts *o, struct cancel *cancel,
                   struct pretrain_done *out, struct err *e);
 #endif

@@ -47,8 +47,9 @@ static bool from_records(struct training *t, struct tune_candidate *c)
     return true;
 }
 
-/* Sets c to the time that the cost model predicts, but at least the best measured time, since an
- * extrapolation must not be rewarded.  The model does not learn from such times. */
+/* Whether the time of c is predicted instead of measured. If so, sets c->ms to the prediction of
+ * the cost model, but at least the best measured time, since an extrapolation must not be rewarded.
+ * The model does not learn from such times. */
 static bool expected(struct training *t, struct tune_candidate *c)
 {
     if (c->trial < t->p->measured || !c->scored || !(c->score > 0) || isinf(t->best_ms))
@@ -164,7 +165,7 @@ static bool canonical(struct training *t, struct err *e)
     return true;
 }
 
-/* Runs one search.  Discards the new weights when the search is cancelled. */
+/* Searches one workload, and takes the new weights unless the search failed or was cancelled. */
 static bool visit(struct training *t, struct err *e)
 {
     struct tune_lines bare = { .name = "session" };
@@ -221,7 +222,8 @@ static bool write_weights(struct training *t, struct err *e)
     return ok;
 }
 
-/* Returns after how many visits weights were written; -1: they come from another training. */
+/* Returns after how many visits weights with the description `trained` were written; -1: they come
+ * from another training. */
 static int visits_of(const struct training *t, const char *trained)
 {
     int of = t->p->n * t->p->passes;

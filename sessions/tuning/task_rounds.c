@@ -52,7 +52,8 @@ double task_rounds_hope(const struct task_rounds *t, int n)
     return most;
 }
 
-/* Returns the open task number `turn`, from 0; after the last open task comes the first one. */
+/* Returns the open task whose turn it is: number `turn` modulo the number of open tasks; -1: no
+ * task is open. */
 static int by_turns(const struct task_rounds *t, int n, int turn)
 {
     int open = 0;

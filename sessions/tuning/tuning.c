@@ -19,7 +19,7 @@ static bool matches(const struct inquiry *q, const struct tuning_opts *o,
            (!o->strategy || streq(run->strategy, o->strategy));
 }
 
-/* Sets *out to whether all records of a run exist.  A pruned run cannot answer. */
+/* Sets *out to whether all records of a run exist.  If some were pruned, the run cannot answer. */
 static bool is_whole(struct inquiry *q, const struct record_run *run, struct err *e, bool *out)
 {
     struct record_filter f = { .run = run->id };
@@ -32,7 +32,7 @@ static bool is_whole(struct inquiry *q, const struct record_run *run, struct err
         bool trial = !streq(rec[i].strategy, "final");
         final = final || !trial;
         right = right || rec[i].outcome == OUTCOME_OK;
-        /* rec is sorted by trial, so a new number is a new trial */
+        /* rec is sorted by trial number, so each change of the number is another trial */
         trials += trial && rec[i].trial != last;
         last = trial ? rec[i].trial : last;
     }
@@ -40,8 +40,8 @@ static bool is_whole(struct inquiry *q, const struct record_run *run, struct err
     return true;
 }
 
-/* Finds the latest run that can answer (q->finished) and runs that can be resumed; NULL: there is
- * none. */
+/* Finds the latest run that can answer (q->finished), the latest that can be resumed (q->stopped),
+ * and the latest that was stopped with another budget (q->other_budget); NULL: none. */
 static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct record_filter f = { .spec = q->spec, .isa = q->target->isa, .threads = q->threads };
@@ -79,7 +79,8 @@ static bool refuse_budget(const struct inquiry *q, const struct tuning_opts *o, 
                    had);
 }
 
-/* Adds a new run to the records at its first measurement, so that a refused search leaves none. */
+/* Adds the run to the records, unless it is there. This is done at the first measurement, so that a
+ * refused search leaves no run. */
 static bool begin_run(struct inquiry *q, struct err *e)
 {
     return q->t->run[0] || records_run_start(q->records, &q->fresh, q->t->run, e);
@@ -174,7 +175,8 @@ static void show(void *ctx, const struct tune_view *v)
 
 /* --- The end -------------------------------------------------------------------------------- */
 
-/* Adds the winner's own measurement as the last record; a finished run answers with it. */
+/* Adds the measurement of the winner alone as the last record of the run. A finished run later
+ * answers with this record. */
 static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
 {
     struct record rec;
@@ -208,8 +210,8 @@ static double speedup_of(const struct tuning *t)
     return t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
 }
 
-/* Returns the measurement of c in the comparison of start and winner, else in the final; NULL: c
- * was not timed in turns. */
+/* Returns the measurement of c in the comparison of start and winner; if there was none, that in
+ * the final; NULL: c was not timed in turns. */
 static const struct measurement *in_turns(const struct tune_result *r,
                                           const struct tune_candidate *c)
 {

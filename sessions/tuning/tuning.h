@@ -7,7 +7,7 @@
 #include "sessions/file/session.h"
 
 enum { TUNING_BUDGET = 1000, TUNING_EXPERTS = 7 };
-/* most expert schedules of a kernel with an algorithm, best first */
+/* for a kernel with an algorithm: how many expert schedules are tried, the best first */
 enum { TUNING_ALGORITHM_EXPERTS = 15 };
 
 struct tuning_opts {
@@ -29,9 +29,9 @@ struct tuning_opts {
     bool resume;                         /* whether to resume the latest stopped or killed run */
     /* whether to start a new run, instead of refusing, if the stopped run has another budget */
     bool any_budget;
-    bool fresh;                          /* whether not to answer from a finished run */
-    /* whether a study asks.  Only a run with exactly this budget then answers, even if a stopped
-     * run could be resumed.  No ledger is measured. */
+    bool fresh;                          /* whether to search even if a finished run could answer */
+    /* whether a study asks.  A finished run then answers only if it has exactly this budget; it
+     * also answers when a stopped run could be resumed.  No ledger is measured. */
     bool study;
     struct measure_opts measure;         /* threads, target, compiler, data seed */
     unsigned baselines;                  /* 1 << enum vendor_library */
@@ -49,14 +49,14 @@ struct tuning {
     const char *strategy; uint64_t seed; int budget;
     bool answered;                       /* whether a finished run answered; result is then NULL */
     const char *answered_date;
-    int resumed;  /* number of records that the run had before; -1: a new run */
+    int resumed;  /* number of records that the run had before; -1: no run was resumed */
     const char *could_resume;            /* name of a stopped run of this task, or NULL */
     const char *records_file;
     const char *note;                    /* see struct tune_result */
     struct tune_result *result;
     enum search_end end;
     int trials, replayed;  /* trials of the run, and how many of them the records had */
-    double start_ms;  /* time of the session's schedule before; INFINITY: unknown */
+    double start_ms;  /* time of the session's schedule; INFINITY: unknown */
     double best_ms;                      /* time of the winner; INFINITY: no winner */
     /* The session's schedule and the winner, timed in turns in the final or after it; NULL: not
      * timed there. */
@@ -66,23 +66,24 @@ struct tuning {
      * start_ms / best_ms; NAN: unknown.  low, high: the 95 % interval; 0: not timed in turns. */
     double speedup, speedup_low, speedup_high;
     int n_lines; const char *const *line;            /* the winner's steps */
-    const char *other_contract;  /* how its contract differs from the session's (contract.h), "" */
-    /* m: the winner's measurement, if it was made in this call */
+    /* how the contract of the winner differs from the session's (contract.h); "": it does not */
+    const char *other_contract;
+    /* measured: whether the winner was measured alone in this call; m: this measurement */
     bool measured; struct measurement m;
-    double gflops, spread;  /* of the winner, measured now or recorded; 0, NAN: unknown */
+    double gflops, spread;  /* of the winner, measured or recorded; gflops 0, spread NAN: unknown */
     /* The winner after each of its steps; [0] is the operator without steps; NULL: not measured. */
     struct measurement *ledger;
     int failed[TUNE_OUTCOMES];
     struct arena *mem;
 };
 
-/* Whether a tuning is for a GPU: by its target, or because loops of the session are bound. */
+/* Whether a tuning is for a GPU: its target is one, or a loop of the session is bound. */
 bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o);
 
-/* Tunes from the current state of s, which stays unchanged.  Of `view` (may be NULL) only the
- * callback view and ctx are used.  A new run enters the records with its first measurement.  A
+/* Tunes from the current state of s, which stays unchanged.  view: only its members `view` and
+ * `ctx` are used; may be NULL.  A new run enters the records with its first measurement.  A
  * finished run answers only while all its records exist.  If a record cannot be written, raises
- * cancel and fails.  On failure *out is untouched; the records keep all earlier measurements. */
+ * *cancel and fails.  On failure *out is unchanged; the records keep all earlier measurements. */
 bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 const struct search_sink *view, struct cancel *cancel, struct tuning **out,
                 struct err *e);
@@ -93,8 +94,8 @@ void tuning_free(struct tuning *t);
  * outlive the inquiry.
  *
  * tuning_go searches until the run has `trials` trials, replayed ones included, or for time_s
- * seconds (0: no limit). It does nothing if a finished run answers.  When it fails, the inquiry can
- * only be dropped. */
+ * seconds (0: no limit). It does nothing if a finished run answers.  After a failure, the caller
+ * must call tuning_drop. */
 struct inquiry;
 bool tuning_open(const struct session *s, const struct tuning_opts *o,
                  const struct search_sink *view, struct cancel *cancel, struct inquiry **out,
@@ -102,9 +103,9 @@ bool tuning_open(const struct session *s, const struct tuning_opts *o,
 bool tuning_go(struct inquiry *q, int trials, double time_s, struct err *e);
 /* Returns the state of the search; NULL: a finished run answers. */
 const struct tune_result *tuning_now(const struct inquiry *q);
-/* Compares the best candidates, and ends the run in the records; the run is stored as stopped
- * unless its space is exhausted or its budget spent.  compare_s: see struct tune_opts.  Frees q in
- * any case. */
+/* Compares the best candidates, and ends the run in the records. The run is stored as finished if
+ * its space is exhausted or its budget spent, else as stopped.  compare_s: see struct tune_opts.
+ * Frees q in any case. */
 bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, struct err *e);
 void tuning_drop(struct inquiry *q);     /* may be NULL */
 
@@ -113,23 +114,24 @@ struct tuning_stopped { int trials, budget; double best_ms; /* 0: no correct tri
 bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
                     struct tuning_stopped *out);
 
-/* Restores, in arena a, the final view of the run of t from its records.  The records do not have
- * the times of the search, the cost model and the agents. */
+/* Restores the last view of the run of t from its records, in arena a.  The times of the search,
+ * the cost model and the agents are missing, because the records do not have them. */
 bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out, struct err *e);
 
 /* Adds the winner's steps and ledger to s. If a branch has exactly these steps, it becomes the
- * current one; else, with `here`, they are added to a current branch without steps; else to a new
- * branch "tuned". If the session's schedule won, adds only its measurement; if the operator without
- * steps won, `here` undoes all steps. */
+ * current one. Otherwise the steps are added to the current branch if `here` is true and the branch
+ * has no steps, else to a new branch "tuned". If the session's schedule won, adds only its
+ * measurement. If the operator without steps won and `here` is true, goes to state 0, which undoes
+ * all steps. */
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
-/* Appends ", 1.25x as fast" and `than`, which is " as before" or empty, and the interval.  A ratio
- * of times that were not measured in turns is printed as "about 1.25x".  Appends nothing if the
- * speedup is unknown. */
+/* Appends ", 1.25x as fast", then `than` (" as before" or ""), then the interval.  A ratio of times
+ * that were not measured in turns is printed as "about 1.25x".  Appends nothing if the speedup is
+ * unknown. */
 void tuning_print_speedup(const struct tuning *t, const char *than, struct str *out);
-/* Counts the expert schedules among the seeds; t->result must exist. */
+/* Returns the number of expert schedules among the seeds; t->result must not be NULL. */
 int tuning_experts(const struct tuning *t);
-/* Sets *out to the time of the session's schedule / time of c, with its interval.  Returns false,
- * without a change of *out, if the two were not timed in turns. */
+/* Sets *out to the ratio (time of the session's schedule) / (time of c), with its interval.  If the
+ * two were not timed in turns, returns false and leaves *out unchanged. */
 bool tuning_gain(const struct tune_result *r, const struct tune_candidate *c, struct ratio *out);
 /* A candidate that was timed in turns with others after the search.  trial: its index in the view.
  * ms: its median time; NAN: it failed there.  speedup: ratio of medians, session's schedule over

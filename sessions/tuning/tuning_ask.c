@@ -101,7 +101,7 @@ static void take_experts(struct inquiry *q, const struct expert_schedule *list, 
     }
 }
 
-/* Adds the experts' schedules of this operator; having none is not an error. */
+/* Adds the experts' schedules of this operator as seeds. It is no error if there are none. */
 static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct experts all;
@@ -126,8 +126,9 @@ const struct gpu_device *tuning_gpu(const struct tuning_opts *o)
     return o->measure.gpu ? o->measure.gpu : gpu_device_default();
 }
 
-/* Returns all options except seed, strategy and budget, as JSON.  A finished run with the same text
- * can answer. */
+/* Returns the options that change which schedules are searched or how fast they are, as JSON.
+ * Seed, strategy and budget are members of the run instead.  A finished run can answer only if its
+ * text is the same. */
 static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
 {
     struct str compiler = {0};

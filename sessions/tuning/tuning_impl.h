@@ -9,22 +9,22 @@ enum { TUNING_MOST_EXPERTS = 64 };
 /* The state of a tuning, from open to close. */
 struct inquiry {
     struct tuning_opts opts;
-    struct tune_opts search;             /* options of t->result while it is open */
+    struct tune_opts search;             /* the options of the search t->result */
     struct tuning *t;
     struct arena *mem, *scratch;         /* mem becomes t's arena */
     const char *spec; const struct target *target; int threads;
     uint64_t data_seed;
-    double accuracy;                     /* largest error of algorithms of experts */
+    double accuracy;  /* largest error that an expert's algorithm may have; 0: no algorithms */
     /* schedule[0] is the session's */
     int n_schedules; struct tune_lines schedule[1 + TUNING_MOST_EXPERTS];
     int n_pins; const char **pin;
-    bool fixed;                          /* whether all layouts stay */
-    const char *options;                 /* JSON of options_text */
+    bool fixed;                          /* whether the search must keep all layouts */
+    const char *options;                 /* the options as JSON (options_text) */
     struct records *records;
-    /* the runs that can answer and that can be resumed, or NULL */
+    /* a run that can answer, and a run that can be resumed; NULL: none */
     const struct record_run *finished, *stopped;
     const struct record_run *other_budget;  /* a stopped run with another budget, or NULL */
-    struct record_run fresh;             /* a new run, until its first measurement */
+    struct record_run fresh;             /* a new run, to be added at its first measurement */
     int n_known; const struct record *known;         /* records of the resumed run */
     uint64_t *known_hash;
     const struct search_sink *view;

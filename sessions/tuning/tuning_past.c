@@ -18,7 +18,7 @@ struct past {
     VEC(const char *) layouts;           /* per arm: its layout lines, as in the record */
 };
 
-/* Returns the notation of the layout that these lines give the output. */
+/* Returns the notation of the layout of the output after these layout lines; "": unknown. */
 static const char *family_of(struct past *p, const char *layouts)
 {
     struct arena *a = arena_new();
@@ -94,7 +94,8 @@ static void add(struct past *p, const struct record *r)
     vec_push(&p->trial, ARENA_DUP(p->mem, &c, 1));
 }
 
-/* Computes the plan of the run from the layouts in its options, as kernels_new does. */
+/* Computes the plan of the run from its options (JSON): whether its layouts were fixed, and how
+ * many trials were for layouts. */
 static struct plan plan_of_run(const struct past *p, struct arena *a, const char *options)
 {
     json_error_t ignored;

@@ -21,7 +21,8 @@ static bool new_branch(struct history *h, struct err *e)
     return history_branch_new(h, name, e) && history_goto(h, 0, e);
 }
 
-/* Stores the measurement of a step of the winner, unless that step failed or timed out. */
+/* Stores the ledger's measurement after `step` steps of the winner in the current state, if it is
+ * right. */
 static void set_ledger(const struct tuning *t, struct history *h, int step)
 {
     if (t->ledger && step < t->n_lines && t->ledger[step].outcome == OUTCOME_OK)
@@ -29,8 +30,8 @@ static void set_ledger(const struct tuning *t, struct history *h, int step)
 }
 
 /* Goes through the winner's steps from state 0 and stores their measurements.  Uses the branch that
- * has exactly these steps.  If there is none, applies them: with `here` to a current branch without
- * steps, else to a new branch. */
+ * has exactly these steps.  If there is none, applies the steps to the current branch if `here` is
+ * true and the branch has no steps, else to a new branch. */
 static bool walk_winner(const struct tuning *t, struct session *s, bool here, struct err *e)
 {
     struct history *h = s->history;
@@ -81,8 +82,8 @@ static int by_time(const void *a, const void *b)
     return p != q ? (p < q ? -1 : 1) : (x->trial > y->trial) - (x->trial < y->trial);
 }
 
-/* Appends a candidate, unless the list has it: a winner of the final may also be timed in turns
- * with a start that was too slow for the final. */
+/* Appends a candidate, unless the list has it already: the winner of the final may be in both
+ * comparisons, the final and that with a start which was too slow for the final. */
 static void add_timed(const struct tune_result *r, const struct tune_candidate *c,
                       const struct measurement *m, struct tuning_timed *out, int *n)
 {

@@ -13,6 +13,7 @@ t 0 'expected: ' run "$model" -m none --inputs "$data" --expect "$data"
 t 0 '"of_bound": 0' run "$model" -m none --inputs "$data" --expect "$data" --json
 t 1 'is expected' run "$model" -m none --expect "$data"      # other inputs, other outputs
 t 1 'without --inputs the inputs are random' run "$model" -m none --expect "$data"
+t 2 '--gpu: networks run on the CPU' run "$model" --gpu h200
 t 2 'is a network, and gmm m=8 k=8 n=8 is a single kernel' bench "$model" 'gmm m=8 k=8 n=8'
 t 0 '' import "$model" -o "$dir/model.yaml"
 printf "kernels:\n- operator: gmm m=7 k=7 n=7\n  steps: []\n" >> "$dir/model.yaml"

@@ -87,8 +87,9 @@ static dnnl_status_t reorder(struct vendor_handle *h, dnnl_memory_t from, dnnl_m
     return s;
 }
 
-/* Describes the data of t in the caller's buffer. md: its descriptor in the library, which also
- * serves if the ranks differ: the bias of a matrix product is a row with the same data. */
+/* Describes the data of t in the caller's buffer. md: the descriptor of t in the library. If its
+ * rank differs, it also describes the caller's buffer: t is then the bias of a matrix product, and
+ * md a row with the same data. */
 static dnnl_status_t plain_like(const struct vendor_tensor *t, const dnnl_memory_desc_t *md,
                                 dnnl_memory_desc_t *out)
 {
@@ -99,8 +100,8 @@ static dnnl_status_t plain_like(const struct vendor_tensor *t, const dnnl_memory
     return onednn_plain(t, out);
 }
 
-/* Adds the memory of the library for tensor i. It is filled from the caller's buffer, unless it is
- * for the result. */
+/* Adds an argument for tensor i: memory in the library's layout. It is filled from the caller's
+ * buffer, unless the tensor is the result. */
 static dnnl_status_t add_tensor(struct vendor_handle *h, struct onednn_candidate *c, struct wish *w,
                                 dnnl_primitive_desc_t pd, int i)
 {
@@ -171,7 +172,8 @@ static dnnl_status_t execute(struct vendor_handle *h, struct onednn_candidate *c
     return s == dnnl_success ? dnnl_stream_wait(h->stream) : s;
 }
 
-/* Writes layouts: "nhwc, weights OIhw16i16o", or "nchw to nhwc" when data and result differ. */
+/* Fills in the texts of *c. The layout is "nhwc, weights OIhw16i16o", or "nchw to nhwc" if data and
+ * result differ. */
 static void say(struct onednn_candidate *c, struct wish *w, dnnl_primitive_desc_t pd)
 {
     char x[40] = "", y[40] = "", k[48] = "";

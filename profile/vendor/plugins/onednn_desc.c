@@ -94,8 +94,8 @@ static bool has_filters(const struct vendor_problem *p)
     return p->kind == VENDOR_CONV || p->kind == VENDOR_TCONV;
 }
 
-/* Describes one tensor.  Weights of convolutions are constants and packed once, whatever the
- * layout of the data. */
+/* Makes the descriptor to request for one tensor.  For weights of convolutions the library always
+ * chooses the layout: weights are constant, so they are packed only once. */
 static dnnl_status_t wish_one(const struct wish *w, const struct vendor_tensor *t,
                               dnnl_memory_desc_t *md)
 {
@@ -184,7 +184,7 @@ union operation {
 
 struct axes { dnnl_dims_t kernel, step, dilation, before, after; };
 
-/* Returns the axes; a dilation of 1 is 0 in oneDNN. */
+/* Returns the axes as oneDNN has them. Its dilation is one less than ours. */
 static struct axes axes_of(const struct vendor_problem *p)
 {
     struct axes a;
@@ -241,8 +241,8 @@ static dnnl_status_t init_layer_norm(const struct wish *w, union operation *op)
                                                       (float)w->p->alpha, flags);
 }
 
-/* The statistics are always arguments: mean 0 and variance 1 where they are folded into scale and
- * shift. */
+/* Mean and variance are always arguments. If the operator has them folded into scale and shift,
+ * they are 0 and 1. */
 #define BATCH_NORM_FLAGS (dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift)
 
 static dnnl_status_t init(const struct wish *w, union operation *op)

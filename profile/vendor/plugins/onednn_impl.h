@@ -5,16 +5,17 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-/* The layout of the data tensors.  ANY: oneDNN chooses it; AUTO: oneDNN also chooses the algorithm,
- * for example Winograd. */
+/* The layout of the data tensors.  ANY: oneDNN chooses it.  AUTO: oneDNN also chooses the
+ * algorithm, for example Winograd.  FIRST, LAST: channels first, channels last.  BLOCKED: blocks of
+ * 16 channels.  B_TRANSPOSED: the second matrix of a product column by column. */
 enum form { FORM_ANY, FORM_AUTO, FORM_FIRST, FORM_LAST, FORM_BLOCKED, FORM_B_TRANSPOSED };
 
-/* A request to the library. pool: compute a reduction as a pool. sum: the first post-operation adds
- * a tensor. This tensor is copied into the result before the run, and the library accumulates into
- * the result. */
+/* A request to the library. pool: compute a reduction as a pool. sum: the first post-operation,
+ * which adds a tensor, is done by accumulating: the tensor is copied into the result before the
+ * run, and the library adds to the result. */
 struct choice { enum form form; bool pool, sum; };
 
-/* The descriptors that one candidate asks for. The library answers with its own. */
+/* The descriptors that one candidate requests. The library may choose others (onednn_wants). */
 struct wish {
     const struct vendor_problem *p;
     struct choice how;
@@ -30,8 +31,8 @@ dnnl_status_t onednn_wish(struct wish *w);
 /* Makes the descriptor of the operator with its post-operations, whose operands get the layout of
  * the result. */
 dnnl_status_t onednn_describe(struct wish *w, dnnl_primitive_desc_t *out);
-/* Returns the descriptor that the primitive expects for this tensor, and stores its argument
- * number.  NULL: the primitive takes the descriptor in w->md. */
+/* Returns the descriptor that the primitive expects for a tensor; NULL: the one in w->md. Stores
+ * the number of the argument by which the tensor is passed to the primitive. */
 const dnnl_memory_desc_t *onednn_wants(const struct wish *w, dnnl_primitive_desc_t pd, int tensor,
                                        int *arg);
 /* Prints the name of a layout, "nhwc" or "OIhw16i16o": the dims in the order of their strides,

@@ -1,4 +1,5 @@
-/* OpenBLAS: matrix multiplication on plain matrices, a call of sgemm per batch. */
+/* OpenBLAS: matrix multiplication on plain matrices, with a call of sgemm for each matrix of a
+ * batch. */
 #include "profile/vendor/vendor.h"
 
 #include <cblas.h>
@@ -25,7 +26,8 @@ static struct vendor_tensor *find(struct vendor_problem *p, enum vendor_role rol
     return NULL;
 }
 
-/* Finds the leading dimension of a matrix of consecutive rows, or (transposed) columns. */
+/* Finds the leading dimension of a matrix: *trans is CblasNoTrans if its rows are consecutive
+ * elements, CblasTrans if its columns are. Returns false if neither is. */
 static bool leading(const struct vendor_tensor *t, CBLAS_TRANSPOSE *trans, blasint *ld)
 {
     int64_t rows = t->shape[t->rank - 2], columns = t->shape[t->rank - 1];
