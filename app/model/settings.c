@@ -31,17 +31,17 @@ const struct column_info column_info[COLUMN_COUNT] = {
 static bool add_column(struct columns *c, const char *name, struct err *e)
 {
     const char *names[COLUMN_COUNT];
-    char all[200] = "";                   /* "best median ... ok, or auto", for the fix */
+    char all[200] = "";                   /* "best median ... ok ", for the fix */
     int id = -1, n = 0;
     for (int i = 0; i < COLUMN_COUNT; i++) {
         names[i] = column_info[i].name;
         n += snprintf(all + n, sizeof all - (size_t)n, "%s ", names[i]);
         id = streq(name, names[i]) ? i : id;
     }
-    snprintf(all + n - 1, sizeof all - (size_t)n + 1, ", or auto");
     if (id < 0) {
         err_set(e, ERR_NAME, "there is no column \"%.40s\"", name);
-        return err_near(e, name, names, COLUMN_COUNT, "did you mean %s?", all);
+        return err_near(e, name, names, COLUMN_COUNT, "did you mean %s?",
+                        "%sor auto", all);
     }
     for (int i = 0; i < c->n; i++)
         if ((int)c->at[i] == id)

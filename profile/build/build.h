@@ -28,7 +28,7 @@ struct build { char so_path[512]; char c_path[512]; bool cached; double seconds;
  * and KEY.so.  The key is a hash of the source, the flags, this CPU, and the version and files of
  * the compiler.  KEY.c is compared with the source too, so that a collision of hashes does no harm.
  *
- * Only one process compiles an object; other processes that want this object wait for it.  If a
+ * Only one process at a time compiles an object; others that want this object wait for it.  If a
  * compiler finishes after its tilescope was killed, the next tilescope uses its object.  The cache
  * is trimmed to 512 MiB or $TILESCOPE_CACHE_MIB, oldest entries first (objcache.h). openmp: whether
  * to add -fopenmp.  The flags in $TILESCOPE_CFLAGS are always added.  ERR_COMPILE has the first

@@ -146,9 +146,9 @@ bool runner_renew(struct runner **r, const struct runner_opts *o, struct err *e)
 int64_t runner_bytes(const struct runner *r);
 
 /* Returns the copy of a buffer in this process.  Fill it before runner_run, which copies it into
- * the runner and copies the result back.  Do not change it after the first run: the runner does not
- * copy a buffer again that the kernel only reads.  The kernel gets its own buffer at a multiple of
- * 64 bytes. */
+ * the runner and copies the result back.  After the first run, do not change a buffer that the
+ * kernel only reads: the runner does not copy it for each run.  The kernel gets its own buffer at a
+ * multiple of 64 bytes. */
 void *runner_data(struct runner *r, int buffer);
 
 /* Loads a kernel from an object. slot: SLOT_TRACE, or SLOT_KERNEL + i for contender i. entry: the

@@ -270,7 +270,7 @@ static bool has_room(const struct sampler *s)
     return s->n > 0;
 }
 
-/* Begins an epoch. renew: whether to renew the buffers; false for the first epoch. */
+/* Begins an epoch. renew: whether to renew the buffers; false for the first epoch of a request. */
 static bool begin_sitting(struct sampler *s, bool renew)
 {
     struct shared *sh = s->sh;

@@ -31,8 +31,8 @@ bool cachesim_open(const struct cache_config *c, int n_sites, struct cachesim **
                    struct err *e);
 void cachesim_close(struct cachesim *s);
 /* Whether the simulator can represent all lines below the address `end`.  Line numbers are below
- * 2^30 - 1, so with lines of 64 bytes addresses end just below 64 GiB.  If not, sets ERR_RANGE,
- * which names `end` and the limit. */
+ * 2^30 - 1, so with lines of 64 bytes addresses end just below 64 GiB.  The text of ERR_RANGE names
+ * `end` and the limit. */
 bool cachesim_reaches(const struct cache_config *c, uint64_t end, struct err *e);
 /* Declares that this site writes: the lines that it touches become dirty. */
 void cachesim_store_site(struct cachesim *s, int site);

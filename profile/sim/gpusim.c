@@ -310,8 +310,7 @@ static void find_lines(const struct gpu_device *d, struct pattern *p)
     }
 }
 
-/* Returns the pattern of an access of a site. *from: the address to which the pattern is relative.
- */
+/* Returns the pattern of an access of a site. *from: the address to which it is relative. */
 static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_t active,
                                         const unsigned long long *addr, unsigned bytes,
                                         uint64_t *from)

@@ -69,8 +69,7 @@ bool gpusim_open(const struct gpu_device *d, int n_sites, const struct gpu_site 
                  uint64_t first, uint64_t end, struct gpusim **out, struct err *e);
 void gpusim_close(struct gpusim *s);
 /* Begins a kernel with empty L1s. warps, shared_bytes: the warps and the bytes of shared memory of
- * each block. The shared memory of all blocks that a multiprocessor can hold is taken from its L1.
- */
+ * each block. The shared memory of all blocks that a multiprocessor holds is taken from its L1. */
 void gpusim_kernel(struct gpusim *s, int warps, int64_t shared_bytes);
 /* Begins a block. Each of its accesses is counted `weight` times. */
 void gpusim_block(struct gpusim *s, int64_t block, double weight);
