@@ -172,6 +172,12 @@ static bool compare_branch(struct model *m, const char *name)
         m->marking.branch = history_branch(h, i)->name;
         return true;
     }
+    const char *branch = NULL;
+    if (strchr(name, '@') && m->marking.state >= 0
+        && state_of_branch(h, name, &branch) == m->marking.state) {
+        m->marking.branch = branch;       /* model_mark would take the mark away */
+        return true;
+    }
     if (strchr(name, '@'))
         return model_mark(m, name);
     return model_say_error(m, "there is nothing of that name to compare",

@@ -136,10 +136,12 @@ static bool apply_cure(struct model *m)
         n += ok;
     }
     struct err e;
-    if (!ok && n > 0)
+    if (!ok && n > 0) {
         history_undo(m->session->history, n, &e);
-    else if (n > 1)
+        model_edited(m);
+    } else if (n > 1) {
         model_info(m, "%d steps are applied; undo %d takes them back", n, n);
+    }
     free(text);
     return ok;
 }

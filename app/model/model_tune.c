@@ -214,7 +214,8 @@ static void run(struct model *m, const struct tuning_opts *o, int state)
 /* Whether the last search started from this state, or the user was there when it began or ended. */
 static bool is_of_search(const struct tuner *t, int state)
 {
-    return state == t->state || state == t->from || state == t->after;
+    bool ended = t->after_branch && state == t->after;
+    return state == t->state || state == t->from || ended;
 }
 
 /* Whether the last search was stopped and can be resumed while this state is the current one. */

@@ -62,10 +62,11 @@ bool xgb_available(struct err *e)
 static bool refuse(struct err *e, const char *doing)
 {
     const char *text = api.XGBGetLastError();
-    const char *line = strstr(text, "] ");
-    line = line ? strrchr(line, ']') + 1 : text;
-    return err_set(e, ERR_ENV, "XGBoost cannot %s: %.*s", doing, (int)strcspn(line, "\n"),
-                   line + (*line == ' '));
+    const char *end = text + strcspn(text, "\n"), *line = text;
+    for (const char *p = text; p < end; p++)             /* "[10:42:01] file.cc:7: [..] text" */
+        line = *p == ']' ? p + 1 : line;
+    line += *line == ' ';
+    return err_set(e, ERR_ENV, "XGBoost cannot %s: %.*s", doing, (int)(end - line), line);
 }
 
 /* Loads XGBoost if needed, and turns off the warnings that it prints, for the calling thread. */

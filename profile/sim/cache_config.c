@@ -10,6 +10,7 @@
 #define MAX_LINES ((int64_t)1 << 26)
 #define MAX_SIZE ((int64_t)1 << 40)
 #define MAX_CONFIRM 16
+#define PLRU_MOST_WAYS 64                 /* the bits of a tree are one uint64_t */
 
 const char *const cache_replace_name[REPLACE_COUNT] = { "lru", "plru", "random" };
 const char *const cache_prefetch_name[PREFETCH_COUNT] = { "none", "next", "lines", "stride" };
@@ -125,9 +126,10 @@ bool cache_config_check(const struct cache_config *c, struct err *e)
         const struct cache_level *v = &c->level[i];
         if (!cache_geometry_check(&v->geometry, e))
             return false;
-        if (v->replace == REPLACE_PLRU && !is_power_of_two(v->geometry.ways)) {
-            err_set(e, ERR_RANGE, "L%d has %d ways: tree-PLRU needs a power of two", i + 1,
-                    v->geometry.ways);
+        bool tree = is_power_of_two(v->geometry.ways) && v->geometry.ways <= PLRU_MOST_WAYS;
+        if (v->replace == REPLACE_PLRU && !tree) {
+            err_set(e, ERR_RANGE, "L%d has %d ways: tree-PLRU needs a power of two, at most %d",
+                    i + 1, v->geometry.ways, PLRU_MOST_WAYS);
             return err_fix(e, "use lru, or another number of ways");
         }
         if (v->geometry.line_bytes != c->level[0].geometry.line_bytes)

@@ -94,7 +94,7 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
     if (network_space(task) == KERNEL_FIXED)
         return task->conversion ? "a conversion" : "it has no loop space";
     for (const struct network_task *x = t->net->task; x < task; x++)
-        if (streq(x->spec, task->spec) && !x->conversion)
+        if (streq(x->spec, task->spec) && !x->conversion && !t->kernel[x - t->net->task].why)
             return "the same operator with other input layouts is searched already";
     if (k->before_ms < LEAST_SHARE * t->before.latency.min_ms)
         return "its share of the time is too small";
@@ -368,7 +368,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
 {
     struct net_tuner t = { .a = a, .session = s, .o = o, .cancel = cancel,
                            .graph = history_current(s->history)->program->base };
-    const char *kernels_before = arena_strdup(a, str_text(&s->kernels));
+    const char *given = arena_strdup(a, str_text(&s->kernels)), *kernels_before = given;
     double began = clock_s();
     s->network = true;
     if (!open_variant(&t, e)) {
@@ -385,7 +385,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     t.o = &rest;
     bool hopeless = is_hopeless(&t, &cost);
     if (!hopeless && !network_search(&t, e)) {
-        network_restore(&t, kernels_before);
+        network_restore(&t, given);
         return false;
     }
     *out = (struct network_tuning){ .n = t.net->n_tasks, .kernel = t.kernel, .first = t.before,
@@ -402,7 +402,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     if (out->cancelled && !t.chosen)
         keep_clear(&t, frozen);
     if (!ok && !out->cancelled)           /* schedules that were not compared do not stay */
-        network_restore(&t, kernels_before);
+        network_restore(&t, given);
     bool saved = !o->save || o->save(o->ctx, s, e);
     if (!ok)
         *e = why;

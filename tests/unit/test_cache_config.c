@@ -121,6 +121,7 @@ static void wrong_configs_say_where(void **state)
         { "32K/8/64,seed=x", 10, ERR_RANGE, "seed" },
         { "32K/8/64,ways=4", 10, ERR_NAME, "prefetch" },
         { "48K/12/64/plru", 0, ERR_RANGE, "lru" },
+        { "512K/128/64/plru", 0, ERR_RANGE, "lru" },
         { "32K/8/64,1M/16/128", 0, ERR_RANGE, "" },
         { "32K/8/64,16K/8/64/inclusive", 0, ERR_RANGE, "" },
     };

@@ -261,6 +261,7 @@ static void branches_can_be_marked(void **state)
     assert_shows(m, "a branch, a step of one (main@3), or nest, c, asm or ablation");
     press(m, "Esc");
     type_line(m, "compare other@1");
+    type_line(m, "compare other@1");                     /* the same again does not unmark it */
     assert_shows(m, "A  other, step 1 of 3");
     type_line(m, "compare other@9");
     assert_shows(m, "there is no branch \"other@9\"");

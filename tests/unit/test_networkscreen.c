@@ -484,6 +484,10 @@ static void command_opens_graphs_without_steps(void **state)
     assert_false(model_run(m, "loop unroll a K"));
     assert_shows(m, "the network itself takes no steps");
     assert_false(model_run(m, "view C"));
+    press(m, "Enter");
+    assert_false(model_run(m, "network off"));           /* it would drop what was done here */
+    assert_shows(m, "Esc goes back to the network");
+    press(m, "Esc");
     assert_true(model_run(m, "network off"));
     assert_non_null(m->session);
     assert_null(m->network);
