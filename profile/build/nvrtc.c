@@ -293,11 +293,12 @@ double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k)
 {
     int64_t warps = k->threads > 0 ? (k->threads + 31) / 32 : 1, blocks = g->blocks;
     int64_t by_warps = g->warps / warps;
-    int64_t registers = warps * round_up(32 * (int64_t)k->registers, g->register_unit);
+    /* each quarter of a multiprocessor has a quarter of the registers, for whole warps */
+    int64_t per_warp = round_up(32 * (int64_t)k->registers, g->register_unit);
     int64_t shared = round_up(k->shared, g->shared_unit) + SYSTEM_SHARED;
     blocks = blocks < by_warps ? blocks : by_warps;
-    if (registers > 0 && g->registers / registers < blocks)
-        blocks = g->registers / registers;
+    if (per_warp > 0 && g->registers / 4 / per_warp * 4 / warps < blocks)
+        blocks = g->registers / 4 / per_warp * 4 / warps;
     if (k->shared > 0 && g->shared / shared < blocks)
         blocks = g->shared / shared;
     return (double)(blocks * warps) / g->warps;

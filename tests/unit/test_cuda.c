@@ -198,6 +198,7 @@ static void occupancy_is_the_formula(void **state)
         { 256, 128, 0, 0.25 },            /* a block has 8 * 4096 registers: 2 blocks */
         { 1024, 33, 0, 0.5 },             /* 33 * 32 = 1056, in units 1280; 32 warps: 1 block */
         { 32, 16, 0, 0.5 },               /* 32 blocks of a warp */
+        { 96, 40, 0, 0.75 },              /* 12 warps of 1280 a quarter: 48; 16 blocks of 3 */
         { 128, 32, 100 << 10, 0.125 },    /* 101 KiB with the system's: 2 blocks of 4 warps */
     };
     (void)state;
