@@ -15,7 +15,7 @@ const char *const act_words[ACT_ALL] = {
     [ACT_AFFINE] = "affine", [ACT_HARDSIGMOID] = "hardsigmoid",
 };
 
-/* Per function that families offer: the name of the output tensor. */
+/* Names of the output tensors, for the functions that families offer. */
 static const char *const outs[ACT_COUNT] = {
     [ACT_RELU] = "ReLU", [ACT_RELU6] = "ReLU6", [ACT_SIGMOID] = "Sigmoid", [ACT_TANH] = "Tanh",
     [ACT_GELU] = "GELU", [ACT_GELU_TANH] = "GELU", [ACT_SILU] = "SiLU",
@@ -67,7 +67,7 @@ static const struct val *gelu(const struct graph *g, const struct val *x, enum v
     return mul(g, mul(g, x, num(g, 0.5)), add(g, num(g, 1), un(g, f, inner)));
 }
 
-/* Returns f(x) for the functions with parameters alpha and beta. */
+/* Returns f(x) for a function f that has the parameters alpha and beta, or only alpha. */
 static const struct val *with_numbers(const struct graph *g, enum act f, const struct val *x,
                                       double alpha, double beta)
 {

@@ -39,24 +39,25 @@ static inline const struct val *un(const struct graph *g, enum val_kind k, const
 
 /* Returns `name`, or name2, name3 and so on if it is taken. */
 const char *build_fresh(const struct graph *g, const char *name);
-/* Returns the name of a dim, with _ appended until none of the n others has it.  Loops have the
- * names of dims in lower case, so the names must differ. */
+/* Returns the name of a dim, with _ appended until it differs from the n others.  Loops have the
+ * names of dims in lower case, so two dims whose names differ only in case would clash. */
 const char *build_unlike(const struct graph *g, const char *name, const char *const *others,
                          int n);
-/* Adds a new tensor (INTER) with the dims of x and this shape; NULL: the shape of x. */
+/* Adds a new tensor (INTER) with the dims of x. shape: its shape; NULL: the shape of x. */
 int build_reshaped(struct graph *g, int x, const char *name, const int64_t *shape);
 /* Adds a constant with one element per element of dim `dim` of x. */
 int build_channel(struct graph *g, int x, int dim, const char *name);
 /* Adds a new tensor with the shape of x, called `out` (build_fresh).  Returns a node that computes
  * it, with a load of x as its body; the caller adds the node. */
 struct node build_like(struct graph *g, int x, const char *op, const char *out);
-/* Computes the shape of x and y broadcast as in numpy: dims are matched from the last, and an
- * extent of 1 is repeated. *def refers to dim and shape, which have room for MAX_RANK. */
+/* Computes the shape of x and y broadcast as in numpy: dims are matched from the last one on, and a
+ * dim of 1 is repeated.  Sets dim[MAX_RANK] and shape[MAX_RANK], to which *def then points. */
 bool build_broadcast(const struct graph *g, const struct tensor *x, const struct tensor *y,
                      struct tensor_def *def, const char **dim, int64_t *shape, struct err *e);
-/* Returns the index of a dim of this extent where the broadcast result has the index v: v, or 0. */
+/* Returns the index in an operand's dim of this extent where the broadcast result has the index v:
+ * 0 if the dim is repeated, else v. */
 const struct expr *build_index(const struct graph *g, int64_t extent, const struct expr *v);
-/* Returns the load of t by node n, which computes a broadcast result, at the point of n. */
+/* Returns the load of operand t for an element of a broadcast result, which node n computes. */
 const struct val *build_load(const struct graph *g, int t, const struct node *n);
 /* Returns the product of an element of x and an element of y. */
 const struct val *build_product(const struct graph *g, int x, const struct expr *const *at_x,
@@ -71,59 +72,62 @@ int pad_node(struct graph *g, int x, const char *out, const int64_t *before, con
              double value);
 /* BiasAdd = x + Bias[channel dim]; adds the constant Bias. */
 int bias_node(struct graph *g, int x, int channel_dim);
-/* Adds x OP y, broadcast.  Returns -1 with *e when the shapes do not fit.  Kind VAL_LE serves for
- * three comparisons: op is "lessequal", "less" or "equal".  Their result is 1 where the comparison
- * is true, else 0. */
+/* Adds xy[0] OP xy[1], broadcast.  Returns -1 with *e when the shapes do not fit.  With the kind
+ * VAL_LE, `op` says which comparison is meant: "lessequal", "less" or "equal".  The result of a
+ * comparison is 1 where it is true, else 0. */
 int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *op,
                 const char *out, struct err *e);
 
-/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words lists the names.  Families
- * offer only the functions before ACT_COUNT, whose name in act_words is NULL. */
+/* Functions of one tensor, with up to two numbers as parameters.  Families offer only the functions
+ * before ACT_COUNT.  act_words has their names; NULL for ACT_COUNT (ORDER ACT). */
 enum act {
-    ACT_NONE, ACT_RELU, ACT_RELU6, ACT_SIGMOID, ACT_TANH, ACT_GELU /* with erf */,
-    ACT_GELU_TANH /* its approximation */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT,
+    ACT_NONE, ACT_RELU, ACT_RELU6, ACT_SIGMOID, ACT_TANH, ACT_GELU /* by erf */,
+    ACT_GELU_TANH /* by tanh */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT,
     ACT_EXP, ACT_LOG, ACT_SQRT, ACT_ERF, ACT_NEG, ACT_ABS, ACT_RECIPROCAL, ACT_IDENTITY,
     ACT_FLOOR, ACT_SIN, ACT_COS, ACT_ATAN, ACT_CLIP,
     ACT_LEAKY, ACT_ELU, ACT_AFFINE, ACT_HARDSIGMOID, ACT_ALL
 };
 extern const char *const act_words[];
-/* Adds act(x).  The new tensor is named after the function ("ReLU"), but Out for a function that
- * families do not offer. */
+/* Adds act(x).  The new tensor is named after the function ("ReLU"), or Out if families do not
+ * offer the function. */
 int act_node(struct graph *g, int x, enum act act, double alpha, double beta);
 
-/* The product of a and b over their last two dims, M K and K N.  The dims before these are batches,
- * broadcast to the batches of `out`.  A vector has no M or N. ta: a is K M; tb: b is N K. */
+/* A matrix product of tensors a and b, whose last two dims are M K and K N.  The dims before these
+ * are batches, which are broadcast to those of `out`.  If a is a vector, it has no M; if b is one,
+ * no N. ta: a is K M; tb: b is N K. */
 struct matmul { int a, b; bool ta, tb; struct tensor_def out; };
 int matmul_node(struct graph *g, const struct matmul *m);
 
-/* ORDER REDUCE */
+/* How elements are reduced: reduce.c has tables with these indices (ORDER REDUCE). */
 enum reduce { REDUCE_SUM, REDUCE_MAX, REDUCE_MEAN };
 struct reduction {
     unsigned dims;                        /* the dims to reduce; bit d: dim d */
     bool keep;                            /* whether reduced dims stay, with extent 1 */
     enum reduce how;
     const char *out;                      /* name of the new tensor; NULL: Sum, Max or Mean */
-    int center;                           /* a tensor: reduce (x - center)^2; 0: reduce x */
+    int center;                           /* index of a tensor c: reduce (x - c)^2; 0: reduce x */
 };
 int reduce_node(struct graph *g, int x, const struct reduction *r);
-/* Adds the nodes Max, Exp and Sum; for the logarithm also Log and Shifted. */
+/* Adds the softmax of x along `dim`, or its logarithm: the nodes Max, Exp and Sum, for the
+ * logarithm also Log and Shifted, and the node of the result. */
 int softmax_node(struct graph *g, int x, int dim, bool log);
-/* Returns off / sqrt(var + eps) * scale + shift. scale, shift: NULL leaves them out. */
+/* Returns off / sqrt(var + eps) * scale + shift.  If scale is NULL, it does not multiply; if shift
+ * is NULL, it adds nothing. */
 const struct val *reduce_norm(const struct graph *g, const struct val *off, const struct val *var,
                               double eps, const struct val *scale, const struct val *shift);
 
-/* Transpose: new dim d is old dim perm[d]. Reshape: the same elements in row-major order.
- * Concat: joins along dim; all other dims have equal sizes.  Slice: n elements of dim. */
+/* Transpose: new dim d is old dim perm[d].  Reshape: the same elements in row-major order.  Concat:
+ * joins tensors along `dim`; their other dims must be equal.  Slice: n elements of one dim. */
 int transpose_node(struct graph *g, int x, const int *perm);
 int reshape_node(struct graph *g, int x, int rank, const char *const *dims, const int64_t *shape);
 int concat_node(struct graph *g, const int *x, int n_x, int dim);
 struct slice { int dim; int64_t from, step, n; };
 int slice_node(struct graph *g, int x, const struct slice *s);
-/* Gather: out[..][k..][..] = x[..][at[k..]][..], where `dim` of x is replaced by the dims of `at`.
- * val_picked turns the elements of `at` into indices. each (gather_elements): out and `at` have the
- * dims of x, and out[k..] is x[k..] with at[k..] as the index of `dim`. */
+/* Gather: out[..][k..][..] = x[..][at[k..]][..]: the dims of `at` replace dim `dim` of x.  The
+ * elements of `at` become indices by val_picked.  If `each` is set (gather_elements), out has the
+ * dims of `at`, whose rank is that of x: out[k..] is x[k..] with at[k..] as the index of `dim`. */
 int gather_node(struct graph *g, int x, int at, int dim, bool each);
-/* Adds c ? x : y, broadcast, where c is 1 or 0.  Returns -1 with *e when the shapes do not
- * fit. */
+/* Adds c ? x : y, broadcast, for the tensors c x y in cxy; c is 1 or 0.  Returns -1 with *e when
+ * the shapes do not fit. */
 int where_node(struct graph *g, const int *cxy, struct err *e);
 #endif

@@ -1,6 +1,7 @@
 /* Builds a graph of several operators from text.  The operator of every statement is built as a
- * graph of its own, and then merged into the graph.  Its inputs and constants are bound to existing
- * tensors, or renamed after the statement; its expressions are rebuilt in the pool of the graph. */
+ * graph of its own, which is then copied into the whole graph.  Its inputs and constants are bound
+ * to the arguments; those without an argument become new tensors, named after the statement.  Its
+ * expressions are rebuilt in the pool of the whole graph. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct compose {
     int line;
     struct err *e;
     struct str spec;           /* the canonical text so far */
-    int n_outputs, output[64]; /* the tensors that `output` names */
+    int n_outputs, output[64]; /* the tensors that `output` statements name */
     const struct elem_type *type;         /* the type that statements have given so far, or NULL */
     VEC(struct graph_statement) statements;
 };
@@ -71,7 +72,7 @@ static bool is_name_char(char ch)
     return isalnum((unsigned char)ch) || ch == '_';
 }
 
-/* Reads the word at *s (letters, digits, _), skipping blanks before and after it. */
+/* Reads the word at *s (letters, digits, _), and skips the blanks before and after it. */
 static const char *take_name(struct compose *c, const char **s, int *col)
 {
     *s += strspn(*s, " \t");
@@ -151,7 +152,7 @@ static bool parse_statement(struct compose *c, struct statement *st)
     return true;
 }
 
-/* Checks that tensor t, called `name`, does not have more elements than a tensor may have. */
+/* Checks that tensor t, which the statement calls `name`, has at most TENSOR_MAX_ELEMS elements. */
 static bool is_stored(struct compose *c, const struct statement *st, const char *name,
                       const struct tensor *t)
 {
@@ -195,7 +196,7 @@ static struct word take_word(struct compose *c, const char **s)
     return w;
 }
 
-/* Takes the graph's element type from a statement. All statements must agree. */
+/* Takes the graph's element type from a statement.  Fails when an earlier one says another. */
 static bool take_type(struct compose *c, const struct elem_type *type, int col, int len)
 {
     if (c->type && c->type != type) {
@@ -274,7 +275,8 @@ struct splice {
     const struct graph *sub;
     const struct statement *st;
     int *tensor; /* per tensor of the operator's graph: its index in the whole graph */
-    int n_renamed;                        /* number of renamed variables: of dims, and of a pick */
+    /* number of the current node's variables that get other names: from[i] becomes to[i] */
+    int n_renamed;
     const char *from[MAX_RANK + 1];
     const struct expr *to[MAX_RANK + 1];
 };
@@ -310,8 +312,9 @@ static bool bind(struct splice *s, int sub, int arg)
     return false;
 }
 
-/* Names a tensor that the statement makes.  If the statement's name is the operator's own name for
- * its result (Conv), all names of the operator are kept, so that its schedules still apply. */
+/* Returns the name of a tensor that the statement makes from tensor x of the operator.  If the
+ * statement is called like the operator's result (Conv), the tensors keep the operator's names, so
+ * that its schedules still apply. */
 static const char *spliced_name(const struct splice *s, const struct tensor *x)
 {
     const struct tensor *result = &s->sub->tensor[s->sub->node[s->sub->n_nodes - 1].out];
@@ -321,8 +324,8 @@ static const char *spliced_name(const struct splice *s, const struct tensor *x)
                                     : arena_printf(s->c->a, "%s_%s", s->st->name, x->name);
 }
 
-/* Binds the tensors of the operator. Its first inputs and constants are bound to the arguments in
- * order, and the rest to new tensors. */
+/* Binds the tensors of the operator.  Its inputs and constants are bound to the arguments in order.
+ * All other tensors are bound to new ones. */
 static bool splice_tensors(struct splice *s)
 {
     struct compose *c = s->c;
@@ -372,8 +375,8 @@ static void rename_dims(struct splice *s, const struct node *n)
     }
 }
 
-/* Names the variable of a pick after the statement, so that nested picks have different
- * variables. */
+/* Names the variable of a pick (gather) after the statement.  Picks of two statements then have
+ * different variables, also when one is inlined into the other. */
 static void rename_pick(struct splice *s, const struct node *n)
 {
     if (n->body->kind != VAL_PICK)
@@ -401,7 +404,8 @@ static void splice_node(struct splice *s, const struct node *from)
     graph_add_node(c->g, &n);
 }
 
-/* Builds an operator on tensors of any rank in its own graph, with inputs like the arguments. */
+/* Builds an operator on tensors of any rank in a graph of its own.  The inputs of that graph have
+ * the shapes of the arguments. */
 static bool any_rank_operator(struct compose *c, const struct statement *st,
                               const struct graph **sub)
 {
@@ -423,7 +427,7 @@ static bool any_rank_operator(struct compose *c, const struct statement *st,
     return true;
 }
 
-/* Sets the kind of random data for inputs that are indices or conditions. */
+/* Makes the random data of inputs that are indices or conditions whole numbers (t->whole). */
 static void note_whole(const struct compose *c, const struct statement *st)
 {
     const struct val *body = c->g->node[c->g->n_nodes - 1].body;
@@ -535,7 +539,7 @@ static bool add_statement(struct compose *c, const char *text)
     return add_operator(c, &st);
 }
 
-/* Fails when an index comes from a tensor whose type cannot store every index exactly. */
+/* Fails when the graph reads indices from a tensor, but its type cannot store all of them. */
 static bool check_picks(struct compose *c)
 {
     for (int n = 0; n < c->g->n_nodes; n++)

@@ -67,7 +67,8 @@ static int add_batches(struct call *c, const char **dim, int64_t *shape)
     return n;
 }
 
-/* Adds the third tensor of the call, if it has one, and applies the function act=. */
+/* Adds to the product the third tensor of the call, if there is one, and applies the function
+ * act=. */
 static int finish_product(struct call *c, int product)
 {
     enum act act = (enum act)param_word(c, "act", ACT_NONE);
@@ -85,7 +86,7 @@ static int finish_product(struct call *c, int product)
     return act == ACT_NONE ? product : act_node(c->g, product, act, 0, 0);
 }
 
-/* Computes a[.., m, k] * b[.., k, n] with broadcast batches. A vector has no M or N. */
+/* Computes a[.., m, k] * b[.., k, n] with broadcast batches.  A vector as a has no m, as b no n. */
 int compose_matmul(struct call *c)
 {
     const struct tensor x = *arg(c, 0), y = *arg(c, 1);

@@ -21,7 +21,7 @@ bool compose_repeats(const struct tensor *y, const struct tensor *z)
     return y->rank <= z->rank;
 }
 
-/* The operators and their parameters. min, max: how many tensors a call may have. */
+/* The operators and their parameters. min, max: the least and most tensors in a call. */
 static const struct row {
     const char *names, *params;
     int min, max;
@@ -70,8 +70,9 @@ enum compose_kind compose_op_kind(const char *name)
     return r ? r->kind : COMPOSE_OTHER;
 }
 
-/* Whether there is an operator `name` with these parameters.  An operator family of the same name
- * can take others: concat(x, y) c2=2 and transpose(x) perm=213 are calls of families. */
+/* Whether there is an operator `name` with these parameters.  If an operator family has the same
+ * name, its parameters tell the two apart: concat(x, y) c2=2 and transpose(x) perm=213 are calls of
+ * families. */
 bool compose_op_known(const char *name, const char *params)
 {
     const struct row *r = find(name);

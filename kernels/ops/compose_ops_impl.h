@@ -4,8 +4,8 @@
 #define TS_OPS_COMPOSE_OPS_IMPL_H
 #include "kernels/ops/compose_ops.h"
 
-/* Each function adds the nodes of its call and returns the tensor of the result; -1 with an
- * error. */
+/* Each function adds the nodes of the call, and returns the tensor of the result, or -1 with
+ * *c->e. */
 int compose_unary(struct call *c);
 int compose_binary(struct call *c);
 int compose_where(struct call *c);
@@ -22,7 +22,8 @@ int compose_concat(struct call *c);
 int compose_slice(struct call *c);
 int compose_pad(struct call *c);
 int compose_expand(struct call *c);
-/* Returns the dim that axis= names; a negative axis counts from the last dim.  -1 with ERR_DIM. */
+/* Returns the dim that axis= names; a negative axis counts from the end.  Returns -1 with ERR_DIM
+ * when there is no such dim. */
 int compose_axis(const struct call *c, int64_t axis, int rank);
 /* Whether y can be broadcast to the shape of z. */
 bool compose_repeats(const struct tensor *y, const struct tensor *z);

@@ -3,8 +3,8 @@
 #define TS_OPS_COMPOSE_PARAMS_H
 #include "kernels/ops/build.h"
 
-/* One call, built in a graph of its own, whose inputs are the arguments.  params: the text of the
- * parameters, "axis=1 eps=1e-5". */
+/* One call, built in a graph of its own. in: the tensors of that graph that stand for the
+ * arguments; params: the text of the parameters, like "axis=1 eps=1e-5". */
 struct call {
     struct graph *g;
     const char *op, *params;
@@ -25,8 +25,9 @@ bool params_check(const struct call *c, const char *names);
  * params_check has succeeded. */
 double param_float(const struct call *c, const char *name, double otherwise);
 int64_t param_int(const struct call *c, const char *name, int64_t otherwise);
-/* Returns the index of the word in act_words. */
+/* Returns the index in act_words of the value, the name of a function. */
 int param_word(const struct call *c, const char *name, int otherwise);
-/* Returns the length of the list, at most MAX_RANK; 0 when the parameter is not given. */
+/* Sets out[MAX_RANK] to a list of numbers.  Returns its length; 0 when the parameter is not
+ * given. */
 int param_list(const struct call *c, const char *name, int64_t *out);
 #endif

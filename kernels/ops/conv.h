@@ -1,11 +1,11 @@
-/* Convolutions: one builder for 1, 2 and 3 spatial axes, dense, grouped and depthwise, and one for
- * the transposed ones.  Only kernels/ops includes this. */
+/* Convolutions: one builder for dense, grouped and depthwise ones with 1 to 3 spatial axes, and one
+ * for transposed ones.  Only kernels/ops includes this. */
 #ifndef TS_OPS_CONV_H
 #define TS_OPS_CONV_H
 #include "kernels/ops/window.h"
 
-/* Builds a convolution over tensors Inp N I D H W, Ker O I KD KH KW and Conv N O D H W.  Along each
- * axis x, with stride s and dilation d:
+/* Builds a convolution of tensors Inp N I D H W and Ker O I KD KH KW into Conv N O D H W (with
+ * fewer axes: without D, or without D and H).  Along each axis x, with stride s and dilation d:
  *
  *     Conv[n][o][x] = sum over i, k of Inp[n][i][s*x + d*k] * Ker[o][i][k]
  *
@@ -21,8 +21,8 @@ bool conv_build(struct graph *g, const struct op_family *f, const int64_t *v, st
  *     Conv[n][o][x] = sum over i, k of
  *                     (x + d*k + b) % s == 0 ? Inp[n][i][(x + d*k + b) / s] * Ker[i][o][K-1-k] : 0
  *
- * where Inp is the input with z = max(ceil(q / s), 0) zeros before it, and b = s*z - q.  The zeros
- * after the input follow likewise from the padding after it, and from op.  The size of Conv is
+ * where Inp is the input with z = max(ceil(q / s), 0) zeros before it, and b = s*z - q.  The number
+ * of zeros after the input follows from the padding after it and from op.  The size of Conv is
  * out = (in - 1)*s - before - after + d*(K - 1) + 1 + op. */
 bool transposed_build(struct graph *g, const struct op_family *f, const int64_t *v,
                       struct err *e);
@@ -34,9 +34,9 @@ struct conv {
     struct window w[MAX_AXES];
     int inp, ker;                         /* tensors of the input and the weights */
 };
-/* Adds Inp, Ker and Conv, and the node "conv2d" (perhaps with a prefix) that computes Conv. Returns
- * the node, which still lacks its reductions and its body. lead: the dims of Ker before those of
- * its window. */
+/* Adds the tensors Inp, Ker and Conv.  Returns the node "conv2d" (with `prefix` before its name),
+ * which computes Conv, but lacks its reductions and its body; the caller adds it. lead: the dims of
+ * Ker before those of its window. */
 struct node conv_node(struct graph *g, struct conv *c, const int64_t *v, const char *prefix,
                       const struct tensor_def *lead);
 #endif

@@ -1,4 +1,4 @@
-/* The families of convolutions: conv.c and transposed.c build them from their parameters. */
+/* The families of convolutions: their parameters and help.  conv.c and transposed.c build them. */
 #include "kernels/ops/conv.h"
 
 #define ROW_I ROW_SIZE("i", "input channels")

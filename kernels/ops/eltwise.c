@@ -24,11 +24,11 @@ const struct op_family act_family = {
     .build = build_act,
 };
 
-/* ORDER SHAPE: shapes of the second operand. */
+/* Shapes of the second operand, and the words for them (ORDER SHAPE). */
 enum { SHAPE_FULL, SHAPE_CHANNEL, SHAPE_ROW, SHAPE_ONE };
 static const char *const shape_words[] = { "full", "channel", "row", "one", NULL };
 
-/* Adds a second input aligned with the last dims of the first operand. */
+/* Adds the second operand.  Its dims belong to the last dims of the first operand, x. */
 static int second_input(struct graph *g, int x, int64_t shape)
 {
     const struct tensor t = g->tensor[x];

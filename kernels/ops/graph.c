@@ -5,7 +5,7 @@
 #include <string.h>
 #include "kernels/ir/simplify.h"
 
-/* ORDER tensor_role */
+/* The names of roles, by enum tensor_role (ORDER tensor_role). */
 const char *const tensor_role_name[] = { "input", "constant", "intermediate", "output" };
 
 static struct arena *arena_of(const struct graph *g)
@@ -61,7 +61,8 @@ struct graph *graph_new(struct arena *a, const char *op)
     return g;
 }
 
-/* Returns the array `old` of n elements with room for one more. Capacities are powers of two. */
+/* Returns the array `old` of n elements, moved if it has no room for one more.  Its capacity is the
+ * next power of two. */
 static void *grown(struct arena *a, void *old, int n, size_t elem_bytes)
 {
     if (n & (n - 1))

@@ -19,31 +19,33 @@ struct tensor {
     int64_t shape[MAX_RANK];
     enum tensor_role role;
     int producer;  /* index of the node that computes the tensor; -1 for inputs and constants */
-    /* where the data are; NULL: random data (reference_fill) */
+    /* where the data of an input or constant come from; NULL: random data (reference_fill) */
     const struct tensor_source *source;
-    /* How this constant is computed from another one when its buffer is filled (winograd.h); NULL:
-     * an ordinary constant.  The other constant has the same position in the base graph, if
-     * intermediate tensors are not counted. */
+    /* How this constant is computed from a constant of the base graph when its buffer is filled
+     * (winograd.h); NULL: it is an ordinary constant.  Both constants have the same position in
+     * their graphs, if intermediate tensors are not counted. */
     const struct winograd_weights *winograd;
-    int64_t whole;  /* random data are whole numbers below this; 0: any floats */
+    int64_t whole;  /* random data are whole numbers from 0 to whole - 1; 0: they are floats */
 };
 
 enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
 
-/* Parameters of the operator, by which a caller (vendor libraries) recognises the operator without
- * its expression. 0 where an operator has no such parameter. */
+/* Parameters of the operator.  With these, vendor libraries recognise the operator without reading
+ * its expression.  Parameters that an operator does not have are 0. */
 struct node_params {
-    int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* window, per spatial axis */
-    /* pad: elements added before each dim; tconv: elements that padding removes before each axis */
+    int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* of a window, per spatial axis */
+    /* of pad: elements added before each dim; of transposed convolutions: elements that padding
+     * removes before each spatial axis */
     int64_t before[MAX_RANK];
     const char *function;  /* name of an element-wise function of one tensor: "relu" "gelu_tanh" */
-    double alpha, beta;                   /* pad: the value; norms: epsilon; clip: min and max;
-                                           * leaky, elu: alpha; affine: mul and add */
+    /* of pad: alpha is the value; of norms: alpha is epsilon; of clip: min and max; of affine: mul
+     * and add; of leaky and elu: alpha */
+    double alpha, beta;
 };
 
-/* out[spatial...] = combine of body over the reduction variables, starting from init; or just
- * body when combine is NONE.  There is one spatial variable for each logical dim of the output
- * tensor, in order. */
+/* Computes one tensor: out[spatial...] = init combined with the body at all values of the reduction
+ * variables, or just the body if combine is NONE.  Each dim of the output tensor has one spatial
+ * variable, in the order of the dims. */
 struct node {
     const char *op;  /* operator: "conv2d", "matmul", "pad", "bias", "relu", "convert" */
     int out;                              /* the tensor that the node computes */
@@ -55,7 +57,8 @@ struct node {
     enum combine combine;
     double init;
     const struct val *body;               /* its loads have a tensor and logical indices */
-    /* the relative error of each factor of a product before it is multiplied (tf32); 0: none */
+    /* relative error by which each factor of a product is rounded before it is multiplied (tf32);
+     * 0: factors are not rounded */
     double factor_roundoff;
     bool complex;                         /* convolution or matmul (SPEC C.1): stops propagation */
     bool elementwise;  /* element-wise: out[i] = F(data_in[i], constants) (SPEC C.1) */
@@ -82,9 +85,9 @@ struct graph {
     struct tensor *tensor;
     int n_nodes;
     struct node *node;                    /* in topological order */
-    int main_node;                        /* index of the complex node; of several, the first */
-    /* The statements that made the nodes, in order, without declarations. 0: the graph is a single
-     * operator, or was changed since. */
+    int main_node;  /* index of the first complex node; without one, a node that builders choose */
+    /* The statements that made the nodes, in order, without declarations.  None if the graph is a
+     * single operator, or was derived from another graph. */
     int n_statements;
     const struct graph_statement *statement;
     double flops;                         /* floating point operations of the whole graph */
@@ -94,10 +97,10 @@ struct graph {
 /* An operator family is data: a row in the table of ops.c, its parameters and a builder. */
 struct op_param {
     const char *name;
-    int64_t def, min, max;  /* range of a number; of words: 0 to the index of the last word */
+    int64_t def, min, max;  /* default; range of a number (of words: 0 to the last index) */
     const char *help;
-    /* NULL: the value is a number; else the value is an index of this list of words, which NULL
-     * ends */
+    /* NULL: the value is a number; else the value is an index into this list of words, whose end is
+     * a NULL */
     const char *const *words;
 };
 void op_param_print(struct str *out, const struct op_param *p, int64_t v);      /* "3", "gelu" */
@@ -116,9 +119,9 @@ struct op_family {
      * that word in the spec. */
     bool (*build)(struct graph *g, const struct op_family *f, const int64_t *values,
                   struct err *e);
-    /* Brings the values to canonical form, after the rules for names in ops.c have been applied;
-     * NULL: these rules suffice.  Fails with ERR_SYNTAX when values contradict each other
-     * ("NAME=..." as above). */
+    /* Brings the values to canonical form, after the rules that all families share (ops.c); NULL:
+     * those rules suffice.  Fails with ERR_SYNTAX when values contradict each other; an error that
+     * starts with "NAME=" gets a position as above. */
     bool (*canonical)(const struct op_family *f, int64_t *values, struct err *e);
 };
 int ops_count(void);
@@ -147,8 +150,9 @@ const struct op_family *ops_find(const char *name);
  * its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h). Without `output`, the
  * tensors that no node reads are outputs. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
-/* Prints the operator of a statement as a text of its own: "c2d o=64 k=3 p=1 n=1 i=64 h=56 w=56".
- * The shape parameters come from `first`, its first tensor (NULL: they are left out). */
+/* Prints the operator of a statement as a spec: "c2d o=64 k=3 p=1 n=1 i=64 h=56 w=56". first: the
+ * statement's first tensor, whose shape gives the parameters that are not in `params`; NULL: these
+ * are left out. */
 void graph_family_spec(struct str *out, const char *op, const char *params,
                        const struct tensor *first);
 /* Whether the text starts like a statement, NAME = ... */
@@ -178,8 +182,9 @@ struct tensor_def {
     enum tensor_role role;
 };
 int graph_add_tensor(struct graph *g, const struct tensor_def *def);
-/* Copies *n into the graph, sets the producer of n->out and adds the flops (counted from the body
- * and the extents unless n->flops is set).  Its variables must exist already. */
+/* Copies *n into the graph, and sets the producer of n->out.  Adds n->flops to the flops of the
+ * graph; if it is 0, the flops are counted from the body and the extents.  Call it only when the
+ * variables of *n exist. */
 int graph_add_node(struct graph *g, const struct node *n);
 
 /* Returns an empty graph over a new pool in a. */
@@ -197,18 +202,18 @@ const struct expr *node_reduce(const struct graph *g, struct node *n, const char
 /* Returns a load of tensor t at idx[rank], with simplified indices. */
 const struct val *graph_load_at(const struct graph *g, int t, const struct expr *const *idx);
 
-#define TF32_ROUNDOFF 0x1p-11             /* tf32 has 10 bits behind the point */
-/* Returns the same graph, in which complex nodes have `roundoff` as their factor_roundoff. */
+#define TF32_ROUNDOFF 0x1p-11             /* tf32 has 10 bits after the binary point */
+/* Returns a copy of g in which factor_roundoff is `roundoff` in complex nodes, 0 in others. */
 const struct graph *graph_with_factors(struct arena *a, const struct graph *g, double roundoff);
 
 /* Returns the same graph with a "convert" node (an identity copy) between the caller and tensor t
- * (SPEC A.8, C.2).  It is built anew in a, over the pool of g.  The caller's tensor keeps its
- * layout.
+ * (SPEC A.8, C.2), so that the caller's tensor keeps its layout.  The result lies in arena a, but
+ * shares the pool of g.
  *
  * Input t: the caller's tensor is renamed NAME_in; NAME becomes the intermediate that the consumers
  * read.  NAME_in stands just before NAME.  Output t: the convert node comes last; NAME becomes an
- * intermediate, and NAME_out, just after it, is the new output.  Later tensor and node indices move
- * up by one, so look them up by name. */
+ * intermediate, and NAME_out, just after it, is the new output.  The indices of later tensors and
+ * nodes grow by one, so look them up by name. */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
 
 /* Returns the same graph with a "convert" node between tensor t and its reader `node`.  The node
@@ -217,16 +222,17 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
 const struct graph *graph_with_edge_conversion(struct arena *a, const struct graph *g, int t,
                                                int node);
 
-/* Returns the same graph with reduction r (a loop over D) of a node factored (rfactor).  A new
- * tensor NAME_rf holds `factor` partial results, along its first dim D.0.  Each reduces a loop D.1
- * of extent / factor.  NAME combines them.  factor must divide the extent of the reduction, and the
- * rank of NAME must be below MAX_RANK. */
+/* Returns the same graph with reduction r, a loop over D, of a node factored (rfactor).  A new
+ * tensor NAME_rf has `factor` partial results for each element of NAME, along its first dim D.0.
+ * Each partial result is a reduction over a loop D.1 of extent / factor.  NAME combines the partial
+ * results.  The caller must check that factor divides the extent, and that the rank of NAME is
+ * below MAX_RANK. */
 const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
                                        int64_t factor);
 
-/* Sets the type of all tensors, which must have had one common type. */
+/* Sets the type of all tensors.  Call it only for a graph whose tensors have one common type. */
 void graph_set_type(struct graph *g, const struct elem_type *type);
-/* Returns the same graph with this type for all tensors. */
+/* Returns a copy of g in which all tensors have this type. */
 const struct graph *graph_with_type(struct arena *a, const struct graph *g,
                                     const struct elem_type *type);
 

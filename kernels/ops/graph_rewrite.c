@@ -8,8 +8,8 @@ static struct arena *arena_of(const struct graph *g)
     return exprs_arena(g->pool);
 }
 
-/* Conversions.  The new tensor is NAME_in before an input, or NAME_out after the output.  struct
- * remap turns the index of a tensor into its index in the new graph. */
+/* Copying tensors and nodes.  A rewrite inserts tensors, so later tensors have other indices in the
+ * new graph (struct remap). */
 
 static int moved(const struct remap *m, int t)
 {
@@ -32,8 +32,8 @@ int graph_copy_tensor(struct graph *to, const struct tensor *t, enum tensor_role
     return copy;
 }
 
-/* Copies the tensors of g to `to`.  more: a tensor to insert before tensor `at`, or NULL; inter:
- * the tensor whose copy becomes intermediate, or -1. */
+/* Copies the tensors of g to `to`, and inserts *more before tensor `at` (more NULL: inserts none).
+ * The copy of tensor `inter` becomes an intermediate tensor (-1: of none). */
 static void copy_tensors(struct graph *to, const struct graph *g, int at,
                          const struct tensor_def *more, int inter)
 {
@@ -171,7 +171,8 @@ const struct graph *graph_with_edge_conversion(struct arena *a, const struct gra
     return to;
 }
 
-/* Adds the node of T, which combines the partial results in T_rf (tensor `partial`). */
+/* Adds the node of T, which combines the partial results in T_rf (tensor `partial`) along its first
+ * dim (variable `part`). */
 static void rfactor_sum(struct graph *g, const struct node *n, int partial, const struct expr *part,
                         const char *dim)
 {
@@ -191,8 +192,8 @@ static void rfactor_sum(struct graph *g, const struct node *n, int partial, cons
     graph_add_node(g, &sum);
 }
 
-/* Adds the node T_rf[k.0][..] += body, with extent * k.0 + k.1 in place of the variable k of
- * reduction r. */
+/* Adds the node T_rf[k.0][..] += body.  In the body, extent * k.0 + k.1 replaces k, the variable of
+ * reduction r. part: the variable k.0; extent: of k.1. */
 static void rfactor_node(struct remap *m, const struct node *n, int r, int partial,
                          const struct expr *part, const char *inner_dim, int64_t extent)
 {

@@ -86,7 +86,7 @@ int slice_node(struct graph *g, int x, const struct slice *s)
     return n.out;
 }
 
-/* Appends the dims [from, to) of x to *out, with names that differ from those before. */
+/* Appends the dims [from, to) of x to *out, with names that differ from those of earlier dims. */
 static void take_dims(const struct graph *g, const struct tensor *x, int from, int to,
                       struct tensor *out)
 {
@@ -115,7 +115,7 @@ int gather_node(struct graph *g, int x, int at, int dim, bool each)
     if (t.shape[dim] > 1)
         n.body = val_pick(exprs_arena(g->pool), var,
                           graph_load_at(g, at, n.spatial + (each ? 0 : dim)), n.body);
-    else                                  /* the indices, which are all 0, are still an operand */
+    else                                  /* all indices are 0, but must remain an operand */
         n.body = bin(g, VAL_ADD, n.body, bin(g, VAL_MUL, num(g, 0),
                      graph_load_at(g, at, n.spatial + (each ? 0 : dim))));
     graph_add_node(g, &n);
@@ -171,7 +171,7 @@ static bool canonical_reshape(const struct op_family *f, int64_t *v, struct err 
     return true;
 }
 
-/* Builds a reshape to the given dims; the remaining elements form the last dim. */
+/* Builds a reshape to the dims that are given.  If elements are left, they form a last dim. */
 static bool build_reshape(struct graph *g, const struct op_family *f, const int64_t *v,
                           struct err *e)
 {

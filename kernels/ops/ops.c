@@ -124,7 +124,8 @@ static bool looks_integer(const char *text)
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* Reads a whole number in [min, max] or a word of the parameter.  False when it is neither. */
+/* Reads a whole number in the range of the parameter, or one of its words.  Returns false when the
+ * value is neither. */
 static bool read_value(const struct op_param *param, const char *value, long long *v)
 {
     if (!param->words)
@@ -271,8 +272,8 @@ static const char *canonical_spec(const struct parse *p)
 }
 
 /* Rewrites values to canonical form (kh=3 kw=3 to k=3), so that equal operators have equal specs.
- * Fails with ERR_SYNTAX if values contradict each other.  A parameter name means the same in every
- * family. */
+ * Fails with ERR_SYNTAX if values contradict each other.  The rules go by the names of parameters,
+ * which mean the same in every family. */
 static bool canonical(const struct op_family *f, int64_t *v, struct err *e)
 {
     int n = param_row(f, "n");

@@ -19,9 +19,9 @@ int param_row(const struct op_family *f, const char *name);
 int64_t param_value(const struct op_family *f, const int64_t *v, const char *name,
                     int64_t otherwise);
 
-/* A common parameter (k) and its parts (kh, kw), as rows.  The canonical form has the common one
- * when all parts are equal; else it has the parts that differ from the default. apart: a part has
- * two different sides (ph0, ph1), so the common one is not used. */
+/* The rows of a common parameter (`all`: k) and of its parts (kh, kw).  The canonical form has the
+ * common one when all parts are equal, else the parts that differ from the default. apart: one of
+ * the parts is given by two different sides (ph0, ph1), so the common parameter is not used. */
 struct param_group { int all, n; const int *part; bool apart; };
 bool param_collapse(const struct op_family *f, int64_t *v, const struct param_group *group,
                     struct err *e);
@@ -37,8 +37,8 @@ bool param_clash(const struct op_family *f, const int64_t *v, int part, int all,
       type_words }
 #define ROW_SIZE(name, text) { name, OP_REQUIRED, 1, MAX_SIZE, text, NULL }
 #define ROW_PART_OF(name, text) { name, OP_UNSET, 1, MAX_SIZE, text, NULL }
-/* For operators on a tensor Inp with dims N C H W X, of which the last ones exist only if given:
- * the rows (h: OP_UNSET or OP_REQUIRED), and data_params. */
+/* Rows and data_params for operators on a tensor Inp with dims N C H W X.  The last dims exist only
+ * if they are given. h: default of the row h, OP_UNSET or OP_REQUIRED. */
 #define ROWS_DIMS(h) \
     { "n", OP_UNSET, 1, MAX_SIZE, "batch, 1 unless given", NULL }, \
     ROW_SIZE("c", "channels"), { "h", h, 1, MAX_SIZE, "rows", NULL }, \
@@ -49,7 +49,8 @@ bool param_clash(const struct op_family *f, const int64_t *v, int part, int all,
     ROW_SIZE("m", "rows"), ROW_SIZE("n", "columns"), ROW_PART_OF("k", "a third dimension"), \
     ROW_PART_OF("l", "a fourth dimension")
 #define DATA_LINES { "m", "n", "k", "l" }
-/* Adds Inp with those dims of data_params that are given, at least two.  Returns the tensor. */
+/* Adds Inp with those dims of data_params that are given; the first two always exist.  Returns the
+ * tensor. */
 int family_input(struct graph *g, const struct op_family *f, const int64_t *v);
 /* Fails with ERR_SYNTAX when a parameter of data_params is given without the one before it. */
 bool params_without_gaps(const struct op_family *f, const int64_t *v, struct err *e);
@@ -59,7 +60,7 @@ bool params_without_gaps(const struct op_family *f, const int64_t *v, struct err
 #define ROW_ACT { "act", ACT_NONE, 0, ACT_COUNT - 1, "finish with this function", act_words }
 /* Turns act=relu into relu=1, in families that have both. */
 bool finish_canonical(const struct op_family *f, int64_t *v, struct err *e);
-/* Adds the bias and the function that the parameters ask for after tensor x.  The last tensor
+/* Adds to tensor x the bias, and applies the function, if the parameters ask for them.  The result
  * becomes the output of the graph. */
 void finish_with(struct graph *g, int x, int channel_dim, const struct op_family *f,
                  const int64_t *v);

@@ -1,5 +1,5 @@
-/* Builds pooling: the largest element or the mean of windows, or of whole images.  A pad node in
- * front writes Inp from the caller's Inp_in, with -inf around it for maxima and 0 for means. */
+/* Builds pooling: the largest element or the mean of windows, or of whole images.  With padding, a
+ * pad node writes Inp from the caller's Inp_in: around it are -inf for maxima and 0 for means. */
 #include "kernels/ops/window.h"
 
 #include <math.h>
@@ -68,7 +68,8 @@ static int mean_node(struct graph *g, const struct pool *p, bool count_pad, stru
         elems *= (double)p->w[i].k;
     if (count_pad)
         return window_node(g, p, false, "AvgPool", 1 / elems);
-    /* Count is created first, so that the division can follow the loops of PoolSum */
+    /* Count is computed first: nothing then stands between PoolSum and the division, so that the
+     * division can join the loops of PoolSum */
     int count = count_node(g, p->n_axes, p->w);
     const int xy[] = { window_node(g, p, false, "PoolSum", 1), count };
     return binary_node(g, xy, VAL_DIV, "divide", "AvgPool", e);

@@ -4,14 +4,16 @@
 
 #include <math.h>
 
-/* ORDER REDUCE: names in families, and in calls. */
+/* Words for reductions, and names of their nodes and results: first in families, then in calls,
+ * where a mean is a sum (ORDER REDUCE). */
 static const char *const reduce_words[] = { "sum", "max", "mean", NULL };
 static const struct { const char *op, *out; } names[2][3] = {
     { { "sum", "Sum" }, { "max", "Max" }, { "mean", "Mean" } },
     { { "reduce_sum", "Sum" }, { "reduce_max", "Max" }, { "reduce_sum", "Sum" } },
 };
 
-/* Adds the output of n, a reduction of t. Sets dim to its dim names; returns how many. */
+/* Adds the output tensor of n, a reduction of t.  Sets dim[] to the names of its dims, and returns
+ * their number. */
 static int reduced_dims(struct graph *g, const struct tensor *t, const struct reduction *r,
                         const char **dim, struct node *n)
 {
@@ -68,15 +70,15 @@ int reduce_node(struct graph *g, int x, const struct reduction *r)
     return n.out;
 }
 
-/* Loads the element of t, which is a reduction of the tensor that n computes. */
+/* Returns a load of t, a reduction of the tensor that n computes, for an element of n. */
 static const struct val *load_reduced(const struct graph *g, int t, const struct node *n)
 {
     return g->tensor[t].rank < n->n_spatial ? graph_load_at(g, t, n->spatial)
                                             : build_load(g, t, n);
 }
 
-/* Adds node n, which computes x OP y or exp(x OP y). x: the body of n so far; y: a reduction of x,
- * or a tensor with the shape of x. */
+/* Adds node n, which computes x OP y, or exp(x OP y) if `exp` is set.  x is the present body of n;
+ * y is a reduction of x, or a tensor with the shape of x. */
 static int with_reduced(struct graph *g, struct node n, enum val_kind kind, int y, bool exp)
 {
     n.body = bin(g, kind, n.body, load_reduced(g, y, &n));
@@ -113,7 +115,7 @@ const struct val *reduce_norm(const struct graph *g, const struct val *off, cons
     return shift ? bin(g, VAL_ADD, unit, shift) : unit;
 }
 
-/* The families: softmax and the like over the last of two to four dims. */
+/* The families: reductions, softmax and norms along the last of two to four dims. */
 
 static bool build_reduce(struct graph *g, const struct op_family *f, const int64_t *v,
                          struct err *e)

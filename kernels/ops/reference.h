@@ -6,24 +6,24 @@
 #include "kernels/ops/graph.h"
 #include "kernels/base/subprocess.h"
 
-/* Fills data[tensor_elems(t)] with uniform floats in [-1, 1), or with whole numbers (t->whole).
- * They depend only on the seed, and on the name of the tensor. */
+/* Fills data[tensor_elems(t)] with random floats in [-1, 1), or with whole numbers if t->whole is
+ * set.  They depend only on the seed, the name of the tensor and t->whole. */
 void reference_fill(const struct tensor *t, uint64_t seed, f32 *data);
 
-/* Evaluates the nodes in order.  data[t]: one double array per tensor in logical row-major order.
- * Inputs and constants are given; all other tensors are written.  The caller allocates all
- * n_tensors arrays.  Sums of products run as blocked matrix products, everything else row by row.
- * Fails only with ERR_CANCEL.  Reads the graph and its pool without changing them.  Large nodes use
- * all threads (OpenMP), with the same result for any number of them.  A thread needs less than
- * 2 MiB. */
+/* Evaluates the nodes in order.  data[t] has the elements of tensor t in logical row-major order.
+ * The caller allocates the arrays of all tensors, and fills those of inputs and constants; the
+ * other arrays are written.  Sums of products run as blocked matrix products, everything else row
+ * by row.  Fails only with ERR_CANCEL.  Does not change the graph or its pool.  Large nodes use all
+ * threads (OpenMP), with the same result for any number of threads.  A thread needs less than 2 MiB
+ * of memory. */
 bool reference_eval(const struct graph *g, double *const *data, const struct cancel *c,
                     struct err *e);
 /* Like reference_eval, but in the type of the tensors: every operation is rounded, and sums run in
  * the order of the definition. */
 bool reference_eval_single(const struct graph *g, double *const *data, const struct cancel *c,
                            struct err *e);
-/* Evaluates one node, like reference_eval, or like reference_eval_single if `single`.  Only the
- * tensors that the node reads and writes need arrays. */
+/* Evaluates one node like reference_eval, or like reference_eval_single if `single` is set.  Only
+ * the tensors that the node reads and writes need arrays. */
 bool reference_eval_node(const struct graph *g, int node, double *const *data, bool single,
                          const struct cancel *c, struct err *e);
 
@@ -35,8 +35,8 @@ bool reference_eval_node(const struct graph *g, int node, double *const *data, b
  * The roundings of one element are bounded in the worst case.  Errors of different tensors, and of
  * the terms of a sum, are added by their squares, as independent errors (Higham and Mary, A new
  * approach to probabilistic rounding error analysis, 2019); a worst-case bound would be useless
- * after a few layers.  The bound is therefore an estimate with a margin, and not a proof: for an
- * element just beyond it, ask reference_eval_single. */
+ * after a few layers.  The bound is therefore an estimate with a margin, not a proof.  Where an
+ * element exceeds it slightly, compare the element with reference_eval_single. */
 bool reference_error(const struct graph *g, double *const *data, double *const *error,
                      const struct cancel *c, struct err *e);
 #endif

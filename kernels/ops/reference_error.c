@@ -64,15 +64,15 @@ static double larger_error(double a, double ea, double b, double eb)
     return a - ea > b + eb ? ea : b - eb > a + ea ? eb : fmax(ea, eb);
 }
 
-/* Returns the error of b where a >= 1, else of 0.  When the comparison is uncertain, the error is
- * all of b. */
+/* Returns the error of `a >= 1 ? b : 0`.  When the error of a makes the comparison uncertain, it is
+ * |b| plus the error of b. */
 static double kept_error(double a, double ea, double b, double eb)
 {
     return a - ea >= 1 ? eb : a + ea < 1 ? 0 : fabs(b) + eb;
 }
 
-/* Returns the error of y = f(x) for a monotonic function f: the largest at the ends of
- * [x - e, x + e]; INFINITY when f is undefined at an end. */
+/* Returns the error of y = f(x) for a monotonic function f: the larger difference from y at the
+ * ends of [x - e, x + e], or INFINITY when f is undefined at an end. */
 static double function_error(const struct own *o, enum val_kind f, double x, double y, double e)
 {
     double own = o->part * fabs(y) + o->tiny;
@@ -131,7 +131,7 @@ bool vals_share_tensor(const struct val *a, const struct val *b)
 
 /* --- Reductions ------------------------------------------------------------------------------- */
 
-/* Returns (MARGIN u)^2 * n / 3; for few terms (n u)^2 is smaller and is returned instead. */
+/* Returns the smaller of (MARGIN u)^2 * n / 3 and (n u)^2, which is smaller for few terms. */
 static double sum_factor(const struct row_plan *p)
 {
     double n = (double)p->terms;
@@ -162,8 +162,8 @@ void error_finish(struct row_sums *f, const struct row_plan *p, int64_t n)
     }
 }
 
-/* Returns the part of per_square that rounded factors explain.  Each factor is off by at most
- * r = factor_roundoff, and its error has a variance of at most r^2 / 3. */
+/* Returns the part of per_square (struct product_bound) that is due to rounded factors.  Each
+ * factor is off by at most r = factor_roundoff, and its error has a variance of at most r^2 / 3. */
 static double factors_square(const struct row_plan *p)
 {
     double n = (double)p->terms;

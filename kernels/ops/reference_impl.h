@@ -33,7 +33,7 @@ struct row_plan {
     struct row_how how;
     const struct elem_type *type;         /* type of the arithmetic */
     int64_t terms;                        /* number of points of the reduction */
-    double work;                          /* number of points of the whole iteration space */
+    double work;  /* number of points of the iteration space, reductions included */
 };
 
 /* One segment of one row: n elements from element i0 on.  env has the values of all other
@@ -48,9 +48,9 @@ struct row_segment {
 struct row_plan row_plan_of(const struct graph *g, const struct node *n, const struct row_how *how);
 /* Makes rows along the given spatial variables of the node (bit d: the variable of dim d). */
 struct rows rows_of(const struct row_plan *p, unsigned dims);
-/* Sets the row variable and the outer variables in env to point number i.  The points of one row
- * have consecutive numbers.  Returns the part of the offset in the output that these variables
- * contribute. */
+/* Sets the row variable and the outer variables in env to the values that they have at point i.
+ * The points of one row have consecutive numbers.  Returns the part of the offset in the output
+ * that these variables contribute. */
 int64_t rows_point(const struct rows *rows, int64_t i, int64_t *env);
 /* Evaluates v at the elements of the segment; if error is not NULL, also bounds their errors in
  * arithmetic of the type (reference_error). */
@@ -64,16 +64,16 @@ void row_eval(const struct row_plan *p);
  * does nothing, when the node does not have that form or its matrices are too small. */
 bool mac_eval(const struct row_plan *p);
 
-/* reference_error.c: bounds the error e of an operation in the arithmetic of the type, for a row of
- * n elements. a and b: its operands; ea and eb: their errors (zeros if there is no b). e and ea may
- * be the same array. shared: a and b are computed from one tensor, so their errors are not
- * independent. */
+/* error_row sets e[n] to bounds of the errors of an operation in the arithmetic of the type. a and
+ * b: its operands; ea and eb: their errors (zeros if there is no b).  The arrays e and ea can be
+ * the same. shared: a and b are computed from one tensor, so their errors are not independent. */
 struct row_pair { const double *a, *ea, *b, *eb; bool shared; };
 void error_row(const struct elem_type *type, enum val_kind kind, int64_t n,
                const struct row_pair *of, double *e);
 /* The reduction of one segment so far: values, their errors, and sums of squares. */
 struct row_sums { double value[ROW_SEGMENT], error[ROW_SEGMENT], squares[ROW_SEGMENT]; };
-/* Adds the errors of n terms to *f. Must be called before the values of the terms are combined. */
+/* Adds the errors of n terms, one of each element, to *f.  Call it before the values of these terms
+ * are combined. */
 void error_combine(struct row_sums *f, enum combine how, int64_t n, const double *value,
                    const double *error);
 /* Turns f->error into the bounds of the results f->value. */
@@ -88,19 +88,19 @@ struct product_bound { double per_square, per_value, tiny; };
 struct product_bound product_bound(const struct row_plan *p);
 double error_of_product(const struct row_plan *p, const struct product_bound *b, double value,
                         double squares);
-/* Accounts for storing n results of the node in a tensor of a narrow type: adds the error of the
- * rounding to `error`, unless NULL.  With how.single it also rounds the values.  Types that are not
- * narrow need nothing. */
+/* Accounts for storing n results of the node in its tensor.  If the type of the tensor is narrow,
+ * adds the error of the rounding to error[n] (unless NULL), and rounds the values if how.single is
+ * set.  For other types, does nothing. */
 void row_stored(const struct row_plan *p, int64_t n, double *value, double *error);
 /* Whether there is a tensor that both a and b load. */
 bool vals_share_tensor(const struct val *a, const struct val *b);
 
-/* Calls f(ctx, i, env) for every i in [0, n), on all cores if there is enough work (in operations).
- * env has room for every variable of the pool and is private to the call. */
+/* Calls f(ctx, i, env) for every i in [0, n), on all cores if p->work is large enough.  env has
+ * room for every variable of the pool, and no other thread uses it. */
 void each_task(const struct row_plan *p, int64_t n, void (*f)(const void *ctx, int64_t i,
                int64_t *env), const void *ctx);
-/* Moves to the next point of n variables that start at 0, the last one fastest.  Returns false
- * after the last point. */
+/* first_point sets n variables in env to 0; reference_next_point moves them to the next point, the
+ * last variable fastest.  After the last point it sets them to 0 again, and returns false. */
 bool reference_next_point(const struct expr *const *vars, int n, int64_t *env);
 void first_point(const struct expr *const *vars, int n, int64_t *env);
 

@@ -1,10 +1,10 @@
 /* The reference for sums of products: Y[y] = init + sum over r of S[s(y, r)] * X[x(y, r)], perhaps
  * only over the r where a test holds.
  *
- * Spatial variables that occur only in S index the rows of a matrix product, those only in X its
- * columns.  Each value of the other variables (the batch) has such a product of its own.  There is
- * one exception: a variable of both is a row variable if X depends on it only through the index of
- * a group, such as o / 8.  Each block of rows then stays in one group.
+ * Spatial variables that occur only in S index the rows of a matrix product, and those that occur
+ * only in X index its columns.  Each value of the other variables (the batch) has a product of its
+ * own.  There is one exception: a variable of both factors belongs to the rows if X depends on it
+ * only through the index of a group, such as o / 8.  Each block of rows then stays in one group.
  *
  * A task evaluates the factors of a block of rows and columns, and multiplies them with mat_mul.
  * Where the offset of a load is f(y) + g(r), f and g are computed once, as tables.  Any other X is
@@ -28,10 +28,10 @@
 /* One factor of the products: S, whose points are the rows of the matrix, or X. */
 struct factor {
     const struct val *v;
-    unsigned dims;  /* bit d: whether its points are over spatial variable d */
+    unsigned dims;  /* bit d: its points run over spatial variable d */
     struct rows rows;
     int64_t n;                            /* number of points */
-    int64_t group;  /* S: X is the same for this many consecutive points; 0: for all points */
+    int64_t group;  /* of S: number of consecutive points for which X is the same; 0: all */
     int64_t step;                         /* distance between the loads of neighbouring points */
     int block;                            /* number of points in a block */
     /* per point r of the reduction: its part of the offset of v; NULL: v is not a load, or its
@@ -50,10 +50,10 @@ struct mac {
     int64_t blocks[2];                    /* number of blocks of each factor */
 };
 
-/* A block of each factor, for up to CHUNK points of the reduction, and its results.  The values and
- * errors of S are stored by rows, those of X by r.  The block has n[k] points of factor k, from
- * first[k] on.  Values beyond n[k], up to the size of a block, are 0. out: the offset of the batch
- * in the output. */
+/* A block of rows and columns, for up to CHUNK points r of the reduction, and its results.  It has
+ * n[k] points of factor k, from point first[k] on.  The values and errors of S are stored row by
+ * row, those of X one r after the other.  Values beyond n[k], up to the size of a block, are 0.
+ * out: the offset of the batch in the output. */
 struct mac_block {
     int64_t out, first[2];
     int n[2];
@@ -64,7 +64,7 @@ struct mac_block {
     f32 *single[2], *single_sum;
 };
 
-/* Returns the largest c such that e is the same for var in [i * c, i * c + c); 0: e does not use
+/* Returns a c such that e is the same for all var in [i * c, i * c + c), or 0 if e does not use
  * var. */
 static int64_t group_of(const struct expr *e, const struct expr *var)
 {
@@ -104,8 +104,8 @@ static int64_t points_of(const struct row_plan *p, unsigned dims)
     return n;
 }
 
-/* Makes a variable of both factors a row variable of factor k, if in the other factor it only
- * selects a group. */
+/* Looks for a variable of both factors that only selects a group in the other factor.  Makes it the
+ * variable of factor k. */
 static void find_groups(struct mac *m, unsigned shared, int k)
 {
     const struct node *n = m->p->n;
@@ -118,7 +118,7 @@ static void find_groups(struct mac *m, unsigned shared, int k)
     }
 }
 
-/* Makes the factors from a product.  k: the factor that has the test. */
+/* Makes the factors from a product.  If the body has a test, factor k gets it. */
 static void split(struct mac *m, const struct val *product, int k)
 {
     const struct node *n = m->p->n;
@@ -175,8 +175,7 @@ static bool splits(const struct node *n, const struct expr *e)
     return is && splits(n, e->a) && splits(n, e->b);
 }
 
-/* Splits off the part of a factor's offsets that depends on the reduction variables, if the factor
- * is a load with such a part. */
+/* Sets f->offset and f->step if the factor is a load whose offset is a sum f(y) + g(r). */
 static void table_reduction(const struct mac *m, struct factor *f)
 {
     const struct node *n = m->p->n;
@@ -239,8 +238,8 @@ static void table_points(const struct mac *m, struct mac_block *b, int64_t *env)
         b->dense = b->offset[1][i] == b->offset[1][i - 1] + 1;
 }
 
-/* Loads S for n points of the reduction, at the offsets `at`.  from NULL gives zeros, also in
- * load_columns. */
+/* Loads S for n points of the reduction, at the offsets `at`.  If `from` is NULL (no errors), the
+ * values are 0; so they are in load_columns. */
 static void load_rows(const struct mac *m, const struct mac_block *b, const double *from,
                       const int64_t *at, int n, double *out)
 {
@@ -272,8 +271,8 @@ static void evaluate_columns(const struct mac *m, struct mac_block *b, double *v
     }
 }
 
-/* Evaluates both factors at n points of the reduction, from point number r on; env must be at that
- * point. Moves env behind these points. */
+/* Evaluates both factors at n points of the reduction, from point r on.  The variables in env must
+ * have their values at point r; they get those at point r + n. */
 static void evaluate(const struct mac *m, struct mac_block *b, int64_t r, int n, int64_t *env)
 {
     const struct row_how *how = &m->p->how;
@@ -293,7 +292,7 @@ static void evaluate(const struct mac *m, struct mac_block *b, int64_t r, int n,
     }
 }
 
-/* Adds n terms of each sum of squares (product_bound).  Overwrites values and errors. */
+/* Adds n terms to each sum of squares (struct product_bound).  Overwrites values and errors. */
 static void add_squares(const struct mac *m, struct mac_block *b, int n)
 {
     const int rows = m->of[0].block, columns = m->of[1].block;
@@ -413,7 +412,7 @@ static void block_task(const void *ctx, int64_t task, int64_t *env)
     free(x);
 }
 
-/* Sets the block sizes to multiples that suit mat_mul: 4 rows and 16 columns. */
+/* Sets the block sizes, if possible to multiples of 4 rows and 16 columns, which suit mat_mul. */
 static void set_blocks(struct factor *s, struct factor *x)
 {
     int64_t rows = s->group ? s->group : s->n < 4 ? s->n : (s->n + 3) / 4 * 4;

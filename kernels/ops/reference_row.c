@@ -63,8 +63,8 @@ void each_task(const struct row_plan *p, int64_t n, void (*f)(const void *ctx, i
 
 /* --- Index expressions ------------------------------------------------------------------------ */
 
-/* The values of an index expression along a segment: at + step * i (a straight index), or each[i]
- * when it is bent. */
+/* The values of an index expression along a segment.  At element i it is at + step * i (a straight
+ * index), or each[i] if `bent` is set. */
 struct row_index { int64_t at, step; bool bent; int64_t each[ROW_SEGMENT]; };
 
 static void index_set(struct row_index *x, int64_t at, int64_t step)
@@ -106,7 +106,7 @@ static void index_arith(enum expr_kind kind, int64_t n, int64_t *restrict x,
     UNREACHABLE();
 }
 
-/* Computes the quotients (floor) or remainders of a straight index by c. */
+/* Divides a straight index by c: it becomes the quotients (rounded down) or the remainders. */
 static void index_divide(enum expr_kind kind, int64_t n, struct row_index *x, int64_t c)
 {
     int64_t q = floor_div(x->at, c), more_q = floor_div(x->step, c);
@@ -157,7 +157,8 @@ static void index_of(const struct row_segment *s, const struct expr *e, struct r
     }
 }
 
-/* Computes the flat offset of a load.  Returns the number of elements of its tensor. */
+/* Sets *x to the row-major offsets of a load along the segment.  Returns the number of elements of
+ * its tensor. */
 static int64_t index_of_load(const struct row_segment *s, const struct val *load,
                              struct row_index *x)
 {
@@ -187,8 +188,8 @@ void row_offsets(const struct row_segment *s, const struct val *load, int64_t *o
 
 /* --- Plans ------------------------------------------------------------------------------------ */
 
-/* Whether a condition changes many times along var, as conditions of tiles do; a condition of
- * padding changes at most twice. */
+/* Whether a condition may change many times along var.  The conditions of tiles do, those of
+ * padding change at most twice. */
 static bool alternates(const struct expr *cond, const struct expr *var)
 {
     if (!cond->a)
@@ -197,8 +198,8 @@ static bool alternates(const struct expr *cond, const struct expr *var)
     return (bends && expr_uses(cond, var)) || alternates(cond->a, var) || alternates(cond->b, var);
 }
 
-/* Returns the number of loads for one element of a row along var.  A row evaluates both sides of a
- * select whose condition alternates along var. */
+/* Returns the number of loads for one element of a row along var.  If the condition of a select
+ * alternates along var, both sides are loaded. */
 static double row_loads(const struct val *v, const struct expr *var)
 {
     if (!v)
@@ -209,8 +210,9 @@ static double row_loads(const struct val *v, const struct expr *var)
     return (v->kind == VAL_LOAD) + a + b;
 }
 
-/* Returns the dim with the cheapest rows: a small stride in the output, few loads, and rows long
- * enough to repay their start.  -1: there are no dims. */
+/* Returns that of the given dims along which rows are cheapest: a small stride in the output, few
+ * loads, and rows long enough to repay the work at their start.  Returns -1 if no dims are
+ * given. */
 static int cheapest_row(const struct row_plan *p, unsigned dims)
 {
     const struct tensor *out = &p->g->tensor[p->n->out];
@@ -281,8 +283,8 @@ static void gather(const double *from, const struct row_index *at, int64_t n, do
             out[i] = from[i * at->step];
 }
 
-/* Loads a row. Both operands of a select are evaluated; where the one that is not taken lies
- * outside of the tensor, another element is loaded instead. */
+/* Loads a row.  A select evaluates both of its operands; where the operand that is not taken reads
+ * outside of the tensor, the first or last element is loaded instead. */
 static void load_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
     const struct row_how *how = &s->p->how;
@@ -301,7 +303,7 @@ static void load_row(const struct row_segment *s, const struct val *v, double *o
         fill_row(error, s->n, 0);
 }
 
-/* Evaluates a select: one side where the condition is the same along the row, else both. */
+/* Evaluates a select: only one operand if the condition is the same along the row, else both. */
 static void select_row(const struct row_segment *s, const struct val *v, double *out,
                        double *error)
 {
@@ -326,8 +328,8 @@ static void select_row(const struct row_segment *s, const struct val *v, double 
         error[i] = cond.each[i] ? error[i] : other_error[i];
 }
 
-/* Evaluates a pick, in pieces of the row with equal indices. The error of an element is infinite
- * where the error of its index allows another index. */
+/* Evaluates a pick: a piece of the row with equal indices at a time.  If the error of an index is
+ * large enough to make it another index, the error of the element is infinite. */
 static void pick_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
     double index[ROW_SEGMENT], doubt[ROW_SEGMENT];
@@ -347,7 +349,7 @@ static void pick_row(const struct row_segment *s, const struct val *v, double *o
     }
 }
 
-/* Computes out[i] = out[i] OP right[i], or f(out[i]); the switch is outside of the loop. */
+/* Computes out[i] = out[i] OP right[i], or f(out[i]).  The switch is outside of the loop. */
 static void arith_row(enum val_kind kind, int64_t n, double *restrict out, const double *right)
 {
 #define ROW(k) \
@@ -433,7 +435,7 @@ static void combine_row(const struct row_plan *p, int64_t n, double *sum, const 
         p->type->round(sum, n);
 }
 
-/* Evaluates one segment, whose first element has the offset `at` in the output. */
+/* Evaluates one segment. at: the offset of its first element in the output. */
 static void eval_segment(const struct row_segment *s, int64_t at)
 {
     const struct row_plan *p = s->p;

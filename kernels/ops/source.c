@@ -26,8 +26,8 @@ uint64_t tensor_hash(const f32 *data, int64_t n)
 
 /* --- Values of parameters --------------------------------------------------------------------- */
 
-/* Reads a float. Refuses spellings that are never printed, and numbers that float32 cannot hold
- * (strtof returns infinity). */
+/* Reads a float.  Refuses spellings that this program never prints, and numbers too large for
+ * float32. */
 static bool read_value(const char *text, f32 *out, struct err *e)
 {
     char *end;
@@ -99,7 +99,8 @@ static int hex_digit(char c)
            : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decodes the %XX in the n bytes at text.  Returns NULL when they are not a valid name. */
+/* Returns the n bytes at text with each %XX decoded.  Returns NULL when the name is empty or a % is
+ * followed by anything else. */
 static char *decoded(struct arena *a, const char *text, size_t n)
 {
     char *name = arena_strndup(a, text, n), *to = name;
@@ -236,7 +237,7 @@ static void map_word(struct str *out, const char *word, size_t n, source_map_fn 
     arena_free(a);
 }
 
-/* Copies the statement in the n bytes at s, and replaces the path after file= by map's. */
+/* Copies the statement in the n bytes at s, and replaces the path after file= (spec_map_files). */
 static void map_statement(struct str *out, const char *s, size_t n, source_map_fn *map, void *ctx)
 {
     const char *end = s + n;
@@ -270,7 +271,8 @@ static int count_statements(const char *spec)
     return n;
 }
 
-/* Prints a constant without its tensor= and hash=, and only the first few of its values. */
+/* Prints a statement.  Of a constant it leaves out tensor= and hash=, and all but the first few
+ * values. */
 static void print_brief(struct str *out, const char *s, size_t n)
 {
     enum { FEW = 40 };

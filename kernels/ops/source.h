@@ -34,21 +34,22 @@ bool source_is_word(const char *name);    /* true for value, file, tensor, hash 
 /* Reads one word, name=value[n]. Its error has no position; the caller adds it. */
 bool source_take(struct arena *a, struct source_words *w, const char *name, const char *value,
                  size_t n, struct err *e);
-/* Sets *out to the source of tensor `name`, which has `elems` elements; NULL when there were no
- * words.  Fails when the words do not fit each other or the number of elements. */
+/* Sets *out to the source of tensor `name`, which has `elems` elements, or to NULL when no words
+ * were read.  Fails when the words contradict each other or the number of elements. */
 bool source_finish(struct arena *a, const struct source_words *w, const char *name, int64_t elems,
                    const struct tensor_source **out, struct err *e);
 /* Prints the words that source_take reads: " value=8", " file=... tensor=... hash=...". */
 void source_print(struct str *out, const struct tensor_source *s);
-/* Makes a source with the values of n elements.  Returns false when there are too many for the
- * text. */
+/* Sets *out to a source with the values of n elements, which refers to data[].  Returns false when
+ * they are too many for the text. */
 bool source_short(const f32 *data, int64_t n, struct tensor_source *out);
 uint64_t tensor_hash(const f32 *data, int64_t n);
 
-/* Copies the text of an operator. For every path after file=, map writes its replacement to out. */
+/* Copies the text of an operator, and replaces every path after file= by the one that map(ctx,
+ * path, &text) appends to text. */
 typedef void source_map_fn(void *ctx, const char *path, struct str *out);
 void spec_map_files(struct str *out, const char *spec, source_map_fn *map, void *ctx);
-/* Prints the text of an operator for people: only the first and last statements of a long graph,
- * and only the file name of data in a file. */
+/* Prints the text of an operator for people: of a long graph only the first and last statements, of
+ * data in a file only file=. */
 void spec_print_brief(struct str *out, const char *spec);
 #endif

@@ -1,6 +1,6 @@
-/* Transposed convolutions as gathers (conv.h): every output element sums the inputs that reach
- * it, so that the loops are those of an ordinary convolution.  Only taps that pass the test (x +
- * d*k + b) % s == 0 contribute. */
+/* Transposed convolutions as gathers (conv.h): every output element sums the inputs that reach it,
+ * so that the loops are those of an ordinary convolution.  Only the taps k contribute for which
+ * (x + d*k + b) % s == 0. */
 #include "kernels/ops/conv.h"
 #include "kernels/ir/simplify.h"
 
@@ -9,15 +9,16 @@ static int64_t ceil_div(int64_t x, int64_t y)
     return x / y + (x % y > 0);
 }
 
-/* Returns how many zeros the input needs for q = d*(K - 1) - p; 0 when the padding removes more
- * than the kernel reaches. */
+/* Returns the number of zeros that the input needs on one side, where q = d*(K - 1) - p.  It is 0
+ * when the padding removes more than the kernel reaches. */
 static int64_t zeros(int64_t q, int64_t stride)
 {
     int64_t n = ceil_div(q, stride);
     return n > 0 ? n : 0;
 }
 
-/* Computes the output size of one axis, the zeros around its input, and the offset b (*shift). */
+/* Computes the output size of one axis and the zeros around its input, and sets *shift to the b of
+ * conv.h. */
 static bool side_of(const struct op_family *f, const int64_t *v, struct window *w, int64_t *shift,
                     struct err *e)
 {
@@ -45,8 +46,8 @@ static bool side_of(const struct op_family *f, const int64_t *v, struct window *
     return true;
 }
 
-/* Counts a multiply-add for every input element and tap, as in the scatter form; taps that padding
- * cuts off count too. */
+/* Counts a multiply-add for every input element and tap, as in the scatter form.  Taps whose
+ * results the padding removes are counted, too. */
 static double count_flops(const struct graph *g, const struct conv *c)
 {
     double macs = (double)g->tensor[c->inp].shape[0] * (double)tensor_elems(&g->tensor[c->ker]);

@@ -3,15 +3,15 @@
 
 #include <stdio.h>
 
-/* ORDER AXES: the axes, outermost first. */
+/* The axes, outermost first (ORDER AXES). */
 static const struct window axes[MAX_AXES] = {
     { .dim = "D", .k_dim = "KD", .letter = "d", .size = "depth", .what = "planes" },
     { .dim = "H", .k_dim = "KH", .letter = "h", .size = "h", .what = "rows" },
     { .dim = "W", .k_dim = "KW", .letter = "w", .size = "w", .what = "columns" },
 };
 
-/* Returns the row of the parameter whose name is `what`, the letter of the axis and the suffix
- * ("ph0"); -1: the family has none. */
+/* Returns the row of a parameter, whose name is `what`, the letter of the axis and the suffix
+ * joined ("ph0"), or -1 if the family has none. */
 static int part_row(const struct op_family *f, const char *what, const struct window *w,
                     const char *suffix)
 {
@@ -34,8 +34,8 @@ static int64_t axis_value(const struct op_family *f, const int64_t *v, const cha
     return row >= 0 && param_is_set(v[row]) ? v[row] : otherwise;
 }
 
-/* Collapses ph0= and ph1= to ph= (or to p= of the only axis). *apart: whether they differ on some
- * axis. */
+/* Replaces equal ph0= and ph1= by ph= (in a family with one axis, by p=), and likewise for the
+ * other axes.  Sets *apart if the two differ on some axis. */
 static bool collapse_sides(const struct op_family *f, int64_t *v, bool *apart, struct err *e)
 {
     for (int i = 0; i < MAX_AXES; i++) {

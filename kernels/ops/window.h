@@ -13,23 +13,26 @@
 /* One spatial axis of a window. */
 struct window {
     const char *dim, *k_dim;  /* names of its dim and of its loop over the kernel: "H" "KH" */
-    const char *letter, *size, *what;     /* letter in parameters, and words for messages */
+    /* letter of the axis in parameters ("h"), parameter of its size, and a word for messages */
+    const char *letter, *size, *what;
     /* before, after: the padding that the parameters say */
     int64_t in, k, stride, dilation, before, after, out;
-    /* how many elements a pad node adds before and behind the input: `before` and `after`, or for
-     * transposed convolutions as many as the gather form needs (conv.h) */
+    /* number of elements that a pad node adds before and after the input: `before` and `after`; for
+     * transposed convolutions, what the gather form needs (conv.h) */
     int64_t zeros[2];
 };
 
-/* Brings w and the groups k, s, p, op, d to canonical form, in families that have windows. */
+/* Brings the parameter w and the groups k, s, p, op and d to canonical form.  For a family without
+ * windows, does nothing. */
 bool window_canonical(const struct op_family *f, int64_t *v, struct err *e);
-/* Reads the windows of a family from canonical values, except `out`.  Returns their number n: they
- * belong to the last n axes of D H W. */
+/* Sets w[] from canonical values, except for `out`.  Returns the number of windows n, which belong
+ * to the last n of the axes D H W. */
 int windows_read(const struct op_family *f, const int64_t *v, struct window *w);
 /* Computes out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1. */
 bool windows_fit(const struct op_family *f, const int64_t *v, int n_axes, struct window *w,
                  struct err *e);
-/* Returns the row of a parameter ("k", "s") of an axis: the axis's own row or the common one. */
+/* Returns the row with the value of a parameter ("k", "s") for an axis: the axis's own row if it is
+ * set, else the common one. */
 int window_row(const struct op_family *f, const int64_t *v, const char *what,
                const struct window *w);
 

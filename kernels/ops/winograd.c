@@ -40,7 +40,8 @@ static const struct matrices *matrices_of(int m)
 
 /* --- Whether it applies ----------------------------------------------------------------------- */
 
-/* Returns the weights of a convolution: the constant operand of its product; -1: none. */
+/* Returns the tensor of the weights of a convolution, the constant operand of its product; -1 if
+ * there is none. */
 static int weights_of(const struct graph *g, const struct node *n)
 {
     const struct val *v = n->body;
@@ -128,13 +129,13 @@ bool winograd_check(const struct graph *g, int node, int64_t m, struct err *e)
 /* --- Rows as expressions ---------------------------------------------------------------------- */
 
 /* The product of one row of a matrix and the values x.  Its terms are summed in groups, because
- * other rows have the same groups: rows 1 and 2 of Bt for m = 4 are (x4 - 4 x2) +- (x3 - 4 x1). */
+ * rows share groups: rows 1 and 2 of Bt for m = 4 are (x4 - 4 x2) +- (x3 - 4 x1). */
 struct matrix_row {
     const struct graph *g;
     const double *coef;
     const struct val *const *x;
     int n;
-    bool back;                            /* whether it is a row of At; else of Bt */
+    bool back;                            /* true: a row of At; false: a row of Bt */
 };
 
 /* Returns the group of term j.  The terms of a row of Bt are in two groups: even and odd j.  Those
@@ -145,7 +146,7 @@ static int group_of(const struct matrix_row *r, int j)
 }
 
 /* Returns the factor of a group: the least |coefficient| of its terms, with the sign of the last
- * coefficient (for At: of the first).  0: the group is empty. */
+ * coefficient (of the first in a row of At).  Returns 0 if all coefficients are 0. */
 static double factor_of(const struct matrix_row *r, int group)
 {
     double least = 0, sign = 0;
@@ -159,7 +160,8 @@ static double factor_of(const struct matrix_row *r, int group)
     return sign * least;
 }
 
-/* Returns sum + c * x without a multiplication by 1 or -1; sum NULL: c * x, for c > 0. */
+/* Returns sum + c * x, without a multiplication by 1 or -1.  If sum is NULL, returns c * x; c must
+ * be positive then. */
 static const struct val *plus(const struct graph *g, const struct val *sum, double c,
                               const struct val *x)
 {
@@ -168,7 +170,7 @@ static const struct val *plus(const struct graph *g, const struct val *sum, doub
     return !sum ? t : bin(g, c < 0 ? VAL_SUB : VAL_ADD, sum, t);
 }
 
-/* Returns the sum of a group's terms divided by f, beginning with a positive one. */
+/* Returns the sum of a group's terms divided by f.  Its first term is positive. */
 static const struct val *group_sum(const struct matrix_row *r, int group, double f)
 {
     const struct val *sum = NULL;
@@ -192,14 +194,14 @@ static const struct val *row_value(const struct matrix_row *r)
         for (int k = 0; k < MOST_POSITIONS; k++) {
             if (f[k] == 0 || (f[k] < 0) != negative)
                 continue;
-            /* if the factors of all groups are negative, the first one changes its sign */
+            /* if the factors of all groups are negative, the first factor changes its sign */
             double sign = any || sum ? 1 : -1;
             sum = plus(r->g, sum, sign * f[k], group_sum(r, k, sign * f[k]));
         }
     return sum;
 }
 
-/* Returns value[at], where at < n selects one of n values. */
+/* Returns value[at] for an expression `at` in [0, n): a chain of selects. */
 static const struct val *chosen(const struct graph *g, const struct expr *at,
                                 const struct val *const *value, int n)
 {
@@ -233,8 +235,9 @@ static struct node transform_node(struct winograd *w, int x, int out)
     return n;
 }
 
-/* Adds a node that applies Bt along dim d of tensor x, in n_tiles tiles.  The positions become dim
- * `at` of the result, and the tiles replace dim d.  Beyond the end of x it reads zeros. */
+/* Adds a node that applies Bt along dim d of tensor x, in n_tiles tiles.  In the result, dim `at`
+ * is that of the positions, and the dim of the tiles replaces dim d.  Beyond the end of x, the node
+ * reads zeros. */
 static int input_transform(struct winograd *w, int x, int d, int at, int n_tiles,
                            const char *name)
 {
@@ -308,7 +311,7 @@ static int products(struct winograd *w, const struct node *conv, int inp, int ke
     const struct expr *at_inp[MAX_RANK], *at_ker[MAX_RANK];
     for (int k = 0; k < rank; k++) {
         const struct tensor *x = &g->tensor[inp];
-        bool own = k < n_t || k >= rank - n_t;  /* whether k is a dim of positions or tiles */
+        bool own = k < n_t || k >= rank - n_t;  /* k is a dim of positions or of tiles */
         dims[k] = own ? x->dim[k] : out->dim[k - n_t];
         shape[k] = own ? x->shape[k] : out->shape[k - n_t];
     }
@@ -355,8 +358,8 @@ static int add_weights(struct winograd *w, const struct node *conv, const struct
     return t;
 }
 
-/* Adds the nodes that replace the convolution, except for the node of its result. Returns the
- * tensor that the last transform reads. */
+/* Adds the input transforms and the products.  If two axes are transformed, also adds the tensor
+ * Conv_half, without its node.  Returns the tensor that the last output transform reads. */
 static int add_parts(struct winograd *w, const struct node *conv, int ker)
 {
     struct arena *a = exprs_arena(w->g->pool);
@@ -426,8 +429,8 @@ static void transform_axis(const struct matrices *mat, int positions, int64_t ou
             }
 }
 
-/* Returns how many small transforms the weights need: pairs of channels times taps of the other
- * axes. */
+/* Returns the number of windows of the weights that are transformed: pairs of channels, times taps
+ * of the axes that are not transformed. */
 static int64_t n_pairs(const struct tensor *to)
 {
     int64_t n = tensor_elems(to);
@@ -455,7 +458,7 @@ void winograd_transform(const struct tensor *to, const double *weights, double *
     }
     double *half = xmalloc_elems((size_t)(positions * rest * TAPS), sizeof *half);
     transform_axis(matrices_of(w->m), positions, rest * TAPS, 1, weights, half);
-    /* half is [PW][rest][KH]; along KH, each PW is one block of `rest` rows */
+    /* half is [PW][rest][KH]: each PW has `rest` rows, to which G is applied along KH */
     for (int p = 0; p < positions; p++) {
         double *one = xmalloc_elems((size_t)(positions * rest), sizeof *one);
         transform_axis(matrices_of(w->m), positions, rest, 1, half + p * rest * TAPS, one);

@@ -19,21 +19,23 @@
 #define TS_OPS_WINOGRAD_H
 #include "kernels/ops/graph.h"
 
-/* Typical errors, relative to the largest result (SPEC O).  In 512 channels of random data, the
- * worst element is up to four times as far off: 8e-7 and 2e-5. */
+/* Typical errors for m = 2 and m = 4, relative to the largest result (SPEC O).  With 512 channels
+ * of random data, the error of the worst element is up to four times as large: 8e-7 and 2e-5. */
 #define WINOGRAD_ERROR_2 2e-7
 #define WINOGRAD_ERROR_4 6e-6
 
-/* How a constant is computed from the weights of a convolution: applies G along the last n_axes
- * dims, which become the first dims of the result. */
+/* How a constant is computed from the weights of a convolution: by the matrix G of F(m, 3) along
+ * the last n_axes dims, which become the first dims of the constant. */
 struct winograd_weights { int m, n_axes; };
 
 /* Whether `node` is a convolution to which the algorithm applies; else *e says why not. */
 bool winograd_check(const struct graph *g, int node, int64_t m, struct err *e);
-/* Returns the same graph with that convolution in Winograd form.  The tensors that are not
- * intermediate keep their order; the transformed weights take the place of the weights. */
+/* Returns the same graph with the convolution `node` in Winograd form; winograd_check must have
+ * accepted it.  The transformed weights take the place of the weights, and tensors that are not
+ * intermediate keep their order. */
 const struct graph *graph_with_winograd(struct arena *a, const struct graph *g, int node, int m);
-/* Returns the number of weights from which `to`, a constant with to->winograd set, is computed. */
+/* Returns the number of elements of the weights from which `to` is computed; `to` is a constant
+ * with to->winograd set. */
 int64_t winograd_n_weights(const struct tensor *to);
 /* Computes the elements of `to` from the weights, both as doubles. */
 void winograd_transform(const struct tensor *to, const double *weights, double *out);
