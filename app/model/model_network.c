@@ -102,7 +102,8 @@ bool model_network(struct model *m, const char *arg)
     if (off && !m->network)
         return model_say_error(m, "no network is open", "network");
     if (off && m->session)
-        return model_say_error(m, "a kernel of the network is open", "Esc goes back to the network");
+        return model_say_error(m, "a kernel of the network is open",
+                               "Esc goes back to the network");
     if (off && m->network->tune_wanted)
         return model_say_error(m, "the kernels are being tuned", "Esc in their list ends that");
     if (off)
