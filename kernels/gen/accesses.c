@@ -1,8 +1,9 @@
 /* Questions about the accesses of code, and the choice of the loops that the simulator samples. */
 #include "kernels/gen/gen_impl.h"
 
-#define MARK_TRIPS 4096.0  /* a loop with this many iterations is long enough to sample */
-/* least accesses of one iteration; with fewer, calling ts->mark would cost too much */
+#define MARK_TRIPS 4096.0  /* iterations, with those of outer loops, that are enough to sample */
+/* A marked loop inside another one makes at least this many accesses in an iteration: with fewer,
+ * calling ts->mark would cost too much. */
 #define MARK_ACCESSES 256.0
 #define MARK_SHARE 0.9  /* the main loop of a body makes at least this share of its accesses */
 
@@ -57,7 +58,6 @@ static bool term_asks(const struct code_term *t, const struct expr *var)
     return false;
 }
 
-/* Whether a condition or bound of a loop in b depends on var. */
 bool block_asks(const struct block *b, const struct expr *var)
 {
     for (int i = 0; i < b->n; i++) {

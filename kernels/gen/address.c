@@ -1,8 +1,9 @@
 /* Computes addresses while loops are being unrolled: the values of unrolled variables are known,
  * and the vector variable stands for a lane. Each access is split once into offset = sum of coef *
- * term + rest. Emitting the next copy of a statement then only moves the known terms into the rest;
- * no expression is rebuilt or simplified. Only terms that are not linear in a known variable (a div
- * or mod that a layout left behind) are substituted. */
+ * term + rest. For each copy of an unrolled statement, the terms whose variables are known are then
+ * added to the rest, and no expression is rebuilt or simplified. This needs terms that are plain
+ * variables. If a known variable is inside another term (a div or mod of a layout), place_by_subst
+ * substitutes and simplifies the whole offset. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/ir/simplify.h"
 
@@ -10,7 +11,7 @@
 #define LANE "<lane>"                     /* no loop has this name */
 
 struct site_address {
-    const struct expr *const *idx;        /* the key is buffer and idx */
+    const struct expr *const *idx;        /* the key: the pointer idx, and buffer */
     int buffer;
     const struct expr *offset;
     struct expr_linear sum;
@@ -24,9 +25,9 @@ struct env {
     struct unit *u;
     struct exprs *pool;
     bool *known;                          /* per variable (expr.var): whether its value is known */
-    int64_t *value;
+    int64_t *value;                       /* per variable: this value */
     VEC(const struct expr *) vars;        /* known and renamed variables, in order of binding */
-    VEC(const struct expr *) with;        /* what replaces each of them */
+    VEC(const struct expr *) with;        /* the expression that replaces each of these variables */
     const struct expr *lane_var, *lane_with;
     int64_t lane_first;
     int lanes;
@@ -160,7 +161,7 @@ static const struct expr *base_of(struct env *v, struct site_address *s, uint64_
 }
 
 /* Computes a place by substitution and simplification, for an access that is not linear in the
- * known variables. */
+ * known variables.  Returns false when it is not linear in the lane either. */
 static bool place_by_subst(struct env *v, const struct site_address *s, struct place *at,
                            int64_t *step)
 {

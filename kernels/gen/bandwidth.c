@@ -1,14 +1,14 @@
-/* Generates loops that measure how fast memory can be read and copied: vector loads over a buffer
- * of the calling thread, with enough independent sums that latency does not matter, and nothing
- * else. */
+/* Generates loops that measure how fast memory can be read and copied.  They load vectors from a
+ * buffer of the calling thread.  The reading loop adds them to enough independent sums that latency
+ * does not matter; the copying loop stores them. */
 #include "kernels/gen/gen_impl.h"
 
-#define UNROLL 16                         /* vectors per iteration of the loop */
-#define SUMS 8                            /* adds in flight: 4 cycles of latency on 2 units */
+#define UNROLL 16                         /* vectors that one iteration of a loop loads */
+#define SUMS 8                            /* additions in flight: latency 4 cycles, 2 units */
 #define CALL_BYTES ((int64_t)16 << 20)    /* a call moves at least this many bytes */
 
-/* Declares the memory of the thread, which the thread itself touches first.  If the allocation
- * fails, the kernel traps. */
+/* Emits the declarations of a thread's memory, and take_memory(), which allocates and clears it in
+ * this thread.  If the allocation fails, the generated code traps. */
 static void put_memory(struct str *out, const struct target *t, const struct elem_type *type,
                        int64_t vectors)
 {
@@ -24,7 +24,8 @@ static void put_memory(struct str *out, const struct target *t, const struct ele
                     "        mine[i] = (vec){0};\n}\n\n", (long long)vectors);
 }
 
-/* Returns the number of vectors in `bytes`, cut to whole iterations, at least one. */
+/* Returns the number of vectors in `bytes`, rounded down to whole iterations, at least one
+ * iteration. */
 static int64_t whole_vectors(int vector_bytes, int64_t bytes)
 {
     int64_t turn = (int64_t)UNROLL * vector_bytes;

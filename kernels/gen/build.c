@@ -8,8 +8,8 @@
 
 static void build_kids(struct unit_build *b, const struct tree *t, struct block *out);
 
-/* Returns how many lanes a statement of the vector loop t may have.  A GPU has no vectors, but its
- * threads copy 16 aligned bytes at once to a shared tile (nest/copies.c). */
+/* Returns the most lanes that a statement in the vector loop t can have.  A GPU has no vectors, but
+ * a thread copies 16 aligned bytes at once to a shared tile (nest/copies.c). */
 static int lanes_of(const struct unit_build *b, const struct tree *t)
 {
     const struct tree *store = t->n_kids == 1 ? t->kid[0] : NULL;
@@ -48,7 +48,8 @@ static void add_range(struct str *out, const struct tree *t)
                    (long long)t->end->value - 1);
 }
 
-/* Adds the note "unrolled m.1(8) n.1.0(2), lanes n.1.1(16)" of the loops that begin at t. */
+/* Adds a note about the nested loops that begin at t: "unrolled m.1(8) n.1.0(2), lanes
+ * n.1.1(16)". */
 static void add_note(struct unit_build *b, const struct tree *t, struct block *out)
 {
     struct str unrolled = { 0 }, lanes = { 0 };
@@ -111,7 +112,7 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
         block_add(b->u, out, c);
 }
 
-/* Sets the bounds of loop t.  Returns false, so t cannot be unrolled, if they are not constant. */
+/* Stores the bounds of loop t.  Returns false if they are not constant: t cannot be unrolled. */
 static bool constant_bounds(struct unit_build *b, const struct tree *t, int64_t *begin,
                             int64_t *end)
 {
@@ -214,8 +215,8 @@ static void add_sync(struct unit_build *b, int sync, int left, struct block *out
     block_add(b->u, out, c);
 }
 
-/* Builds one of n adjacent trees. The note of a piece of a cut loop is attached to its first
- * statement, because a separate code item would hinder the later passes. */
+/* Builds one of n adjacent trees. If t is a piece of a cut loop, its note becomes the member `note`
+ * of the first item that t adds: a CODE_NOTE before this item would hinder the later passes. */
 static void build_sibling(struct unit_build *b, const struct tree *t, int n, struct block *out)
 {
     if (t->wait)

@@ -22,8 +22,8 @@ struct unit_build {
     bool failed;
     int n_statements;                     /* statements of the outermost open unrolled loop */
     VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
-    VEC(struct code *) picks;             /* PICKs that the statement needs before it, in order */
-    VEC(struct code *) had;  /* PICKs of earlier statements in block had_in */
+    VEC(struct code *) picks;             /* PICKs that this statement needs before it, in order */
+    VEC(struct code *) had;  /* PICKs that earlier statements have added to the block had_in */
     const struct block *had_in;
     int n_picks;                          /* number of PICKs so far, for their names */
     VEC(struct select_side) sides;        /* the selects around the term that is being built */
@@ -36,8 +36,8 @@ struct unit_build {
 /* Returns the site of an access; adds it to the unit when it is new. */
 int build_site(struct unit_build *b, int buffer, int rank, const struct expr *const *idx,
                bool is_store);
-/* Builds the store t.  If one statement cannot do all lanes, cuts them into halves until each half
- * is one statement.  Stores that read or write local buffers are cut into single lanes, because
- * half a register has no name. */
+/* Appends the store t.  If one statement cannot do all lanes, halves the lanes until one statement
+ * can do each part.  A store that reads or writes a local buffer is cut into single lanes at once,
+ * because half a register has no name. */
 void build_store(struct unit_build *b, const struct tree *t, struct block *out);
 #endif

@@ -1,7 +1,9 @@
-/* Stores of the tree as statements on lanes: accesses, terms, picked indices, and stores that must
- * be cut into fewer lanes (build.c). */
+/* Turns the stores of the tree into statements on lanes (build.c): their accesses and terms, their
+ * picked indices, and the cutting of stores that cannot be one statement for all lanes. */
 #include "kernels/gen/build_impl.h"
 
+/* The search for the load buffer[idx] among the loads of a statement. n: how many loads of the same
+ * tensor are before it. */
 struct operand_search {
     const struct buffer *all;
     int buffer, n;
@@ -16,8 +18,8 @@ static void pass_operand(void *ctx, const struct val *load)
     s->n += !s->found && s->all[load->source].tensor == s->all[s->buffer].tensor;
 }
 
-/* Returns how many loads of the same tensor the statement has before the load of buffer[idx]; 0 for
- * the element that the statement updates. */
+/* Returns how many loads of the same tensor the statement has before the load of buffer[idx].  If
+ * its value does not load buffer[idx], which it then stores or updates, returns 0. */
 static int operand_of(const struct unit_build *b, int buffer, const struct expr *const *idx)
 {
     struct operand_search s = { b->u->func->buffer, buffer, 0, idx, false };
@@ -59,9 +61,10 @@ int build_site(struct unit_build *b, int buffer, int rank, const struct expr *co
     return id;
 }
 
+/* The arguments of env_set_lanes that restore a chunk of lanes. */
 struct env_lane { const struct expr *var; int64_t first; int lanes; };
 
-/* Reduces the current chunk to its lane l, until leave_lane.  Returns the state to restore. */
+/* Reduces the current chunk of lanes to its lane l.  Returns the state that leave_lane restores. */
 static struct env_lane enter_lane(struct unit_build *b, int l)
 {
     struct env_lane saved = { env_lane_var(b->env), env_lane_first(b->env), env_lanes(b->env) };
@@ -77,8 +80,9 @@ static void leave_lane(struct unit_build *b, const struct env_lane *saved)
 }
 
 /* Builds a shuffle if all lanes lie in one aligned vector of the buffer, as for example the inputs
- * of a convolution in small groups. An aligned vector cannot reach beyond the buffer, because base
- * and size are multiples of the lanes. Returns NULL if the lanes lie in several vectors. */
+ * of a convolution in small groups. The vector ends inside the buffer, because its place and the
+ * size of the buffer are multiples of the lanes. Returns NULL if the lanes lie in several
+ * vectors. */
 static struct code_term *build_shuffle(struct unit_build *b, const struct code_term *gather)
 {
     const struct place *first = &gather->part[0]->at;
@@ -105,8 +109,8 @@ static struct code_term *build_shuffle(struct unit_build *b, const struct code_t
     return t;
 }
 
-/* Builds a load for all lanes: of one element for every lane, of consecutive elements, or of the
- * lanes one by one. */
+/* Builds a load for all lanes: one element that all lanes share, a vector of consecutive elements,
+ * a shuffle of such a vector, or a gather of one element for each lane. */
 static struct code_term *build_load(struct unit_build *b, const struct val *v)
 {
     struct place at;
@@ -155,8 +159,8 @@ static bool reads_var(const struct val *v, const struct expr *var)
            (v->b && reads_var(v->b, var));
 }
 
-/* Returns the variable that already holds the index of a pick, or NULL. The index must come from a
- * buffer that the function never writes. */
+/* Returns the variable that an earlier pick of the block has set to the same index, or NULL. The
+ * index must come from a buffer that the function never writes. */
 static const struct expr *had_index(const struct unit_build *b, const struct code_term *index,
                                     int64_t hi)
 {
@@ -170,9 +174,10 @@ static const struct expr *had_index(const struct unit_build *b, const struct cod
     return NULL;
 }
 
-/* Builds a pick: a PICK that sets a new index variable before the statement being built, and the
- * value that uses the variable.  For a pick in one side of a select, the PICK reads the index only
- * where that side is chosen. Returns NULL when the index depends on the lane. */
+/* Builds a pick: a PICK, which sets a new index variable before the statement being built, and the
+ * value that uses the variable, which is returned.  For a pick in one side of a select, the PICK
+ * reads the index only where that side is chosen. Returns NULL when the index depends on the
+ * lane. */
 static struct code_term *build_pick(struct unit_build *b, const struct val *v)
 {
     struct unit *u = b->u;
@@ -254,7 +259,8 @@ static struct code_term *build_term(struct unit_build *b, const struct val *v)
     return t;
 }
 
-/* Appends c under cond. Adjacent statements with the same condition share an IF. */
+/* Appends c, inside of an IF unless cond is NULL. Adjacent statements with the same condition share
+ * an IF. */
 static void add_guarded(struct unit_build *b, struct block *out, const struct expr *cond,
                         struct code *c)
 {
@@ -287,6 +293,7 @@ static void add_guarded(struct unit_build *b, struct block *out, const struct ex
     }
 }
 
+/* clash: whether the value of a store to `at` loads another element of the same buffer. */
 struct self_check { int buffer; struct place at; bool clash; };
 
 static void check_self(void *ctx, struct code_term *load, bool in_select)
@@ -315,9 +322,9 @@ static void scatter(struct unit_build *b, struct block *out, const struct expr *
     }
 }
 
-/* Builds c, whose lanes all update one place: the lanes of the value are combined first.  If the
- * statement before it in `out` updates the same place, c is merged into that statement, so that the
- * lanes are combined only once:
+/* Builds c, whose lanes all update one place: the lanes of its value are combined to one first.  If
+ * the last statement in `out` updates the same place, c is merged into it, so that the lanes are
+ * combined only once:
  *
  *     S += a;  S += b   ==>   S += sum_lanes(a + b) */
 static void build_fold(struct unit_build *b, struct block *out, const struct expr *cond,

@@ -17,11 +17,12 @@ struct spot {
     struct place at;
     int n_uses, n_stores;
     int first, last, last_store;          /* indices of statements */
-    bool starts_conditional;              /* whether the first use depends on a select */
+    bool starts_conditional;              /* whether the first use is a load inside of a select */
     bool starts_set;                      /* whether the first use overwrites the place */
     int site_load, site_store;
-    int reg;                              /* register that replaces it; -1: none */
-    bool keep_store;  /* whether its only store stays, which stores register reg */
+    int reg;                              /* register that replaces the place; -1: none */
+    /* whether `reg` is the register that the only store of the place stores: this store stays */
+    bool keep_store;
     struct spot *next, *next_first, *next_last;
 };
 
@@ -29,7 +30,7 @@ struct combiner {
     struct unit *u;
     const struct block *line;
     int from, to;
-    const bool *stored;                   /* per buffer: whether the block stores to it */
+    const bool *stored;                   /* per buffer: whether the line stores to it */
     struct spot *bucket[N_BUCKETS];
     VEC(struct spot *) spots;
     int now;

@@ -10,23 +10,25 @@ struct cuda_kernel {
     int64_t extent[6];
     const char *name;
     bool *touched;                        /* per parameter: whether the kernel uses it */
-    int64_t shared_bytes, stack_bytes;    /* of its shared arrays; of a thread's arrays, at most */
+    /* bytes of the shared arrays; most bytes of a thread's own arrays at one time */
+    int64_t shared_bytes, stack_bytes;
     bool dynamic;                         /* whether the launch asks for the shared memory */
     bool together;                        /* whether its threads share tiles or tensor blocks */
 };
 
-/* An array that the threads of a block share.  It holds one or several tiles, one at a time;
- * largest: the largest of these. */
+/* An array that the threads of a block share.  It holds one or several tiles, one at a time.
+ * largest: the largest of these tiles. */
 struct shared_array { const char *name; const struct buffer *largest; };
 
 struct cuda_text {
     struct unit *u;
     struct str kernels, helpers;
     VEC(struct cuda_kernel) list;
-    VEC(struct shared_array) shared;      /* of all kernels; the twin uses their indices */
+    VEC(struct shared_array) shared;      /* arrays of all kernels; the twin has their indices */
 };
 
-/* Prints the kernels.  twin: for the host twin, where functions watch accesses to shared arrays. */
+/* Prints the kernels into t->kernels and their helpers into t->helpers.  twin: whether they are for
+ * the host twin, where functions watch the accesses to shared arrays. */
 void cuda_open(struct cuda_text *t, struct emit *m, struct unit *u, bool twin);
 void cuda_close(struct cuda_text *t, struct emit *m);
 #endif

@@ -1,10 +1,10 @@
-/* Decides where registers are declared: by the statement that first sets them, if its block
- * contains every other use; else at the top of the scope that contains them. */
+/* Decides where each register is declared.  If the first statement that uses it sets it, and the
+ * block of this statement contains every other use, this statement declares the register.
+ * Otherwise the block in reg.scope declares it at its top. */
 #include "kernels/gen/gen_impl.h"
 
 /* Where a register is used. first: the statement that uses it first; block: the block of this
- * statement. defines: whether the statement sets the register, and the block holds every other
- * use. */
+ * statement. defines: whether `first` sets the whole register and `block` contains all its uses. */
 struct home { const struct block *block; const struct code *first; bool defines; };
 
 struct declare { struct unit *u; struct home *home; VEC(const struct block *) path; };

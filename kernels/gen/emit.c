@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_BOUNDS (MAX_COLUMNS - 45)  /* longer bounds are assigned to a constant first */
+#define MAX_BOUNDS (MAX_COLUMNS - 45)     /* most columns of a loop's bounds inside its line */
 
 void emit_open(struct emit *m, struct unit *u, struct str *out)
 {
@@ -129,8 +129,9 @@ static void helper_extremum(struct str *out, const struct elem_type *type, const
                lanes, name, lanes, lanes, lanes, lanes, op, lanes, lanes, lanes);
 }
 
-/* Emits a helper le: a <= b, or keep: b where a >= 1.  Both choose between values and not between
- * loads: gcc 12 vectorizes `c[i] == 1 ? x[i] : y[i]` in groups of 6 wrongly. */
+/* Emits the helper le, which returns 1 where a <= b, or the helper keep, which returns b where a >=
+ * 1.  Elsewhere they return 0.  Both choose between values and not between loads: gcc 12
+ * vectorizes `c[i] == 1 ? x[i] : y[i]` in groups of 6 wrongly. */
 static void helper_mask(struct str *out, const struct elem_type *type, bool keep, int lanes)
 {
     const char *name = keep ? "keep" : "le", *c = type->c;
@@ -145,7 +146,7 @@ static void helper_mask(struct str *out, const struct elem_type *type, bool keep
                keep ? "a >= one" : "a <= b", lanes, keep ? "b" : "one");
 }
 
-/* Emits a shuffle: lane l is lane pick[l] of x. GCC 12 and clang have this builtin. */
+/* Emits a shuffle: lane l of the result is lane pick[l] of x. GCC 12 and clang have the builtin. */
 static void helper_shuffle(struct str *out, int number, const struct code_term *t)
 {
     str_printf(out, "static inline v%d shuffle%d(v%d x)\n{\n    return "
@@ -155,7 +156,7 @@ static void helper_shuffle(struct str *out, int number, const struct code_term *
     str_add(out, ");\n}\n");
 }
 
-/* Emits a function that combines all lanes to one, in steps that combine two halves. */
+/* Emits a function that combines all lanes to one: each step combines one half with the other. */
 static void helper_fold(struct str *out, const struct elem_type *type, bool sum, int lanes)
 {
     str_printf(out, "static inline %s %s_lanes%d(v%d x)\n{\n", type->c, sum ? "sum" : "max", lanes,
@@ -226,7 +227,7 @@ static const char again_helper[] =
     "/* Returns p, but the compiler does not know that: it loads again instead of spilling. */\n"
     "static inline const %s *%sagain(const %s *p)\n"
     "{\n    __asm__ volatile(\"\" : \"+r\"(p) : : \"memory\");\n    return p;\n}\n";
-static const char prefetch_helper[] =          /* a format for a prefix, a type and its size */
+static const char prefetch_helper[] =    /* a format for a prefix, a type and its size */
     "/* Asks for the line of p[by], which may lie outside of the array: a hint never faults. */\n"
     "static inline void %sprefetch(const %s *p, long by)\n"
     "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + %d * (__UINTPTR_TYPE__)by));\n"
@@ -245,7 +246,8 @@ static void add_rolled_macro(struct str *out, bool pair)
                name, name, pair ? "" : " _Pragma(\"GCC unroll 1\")");
 }
 
-/* Emits a copy of 16 bytes by a CUDA vector type, which the host twin does not have. */
+/* Emits a function that copies 16 bytes as one element of a CUDA vector type.  The host twin does
+ * not have this type, and copies element by element. */
 static void helper_copy(struct str *out, const struct elem_type *type, int lanes, bool twin)
 {
     str_printf(out, "/* Copies %d elements, %lld aligned bytes. */\n"
@@ -257,7 +259,7 @@ static void helper_copy(struct str *out, const struct elem_type *type, int lanes
         str_add(out, "    *(uint4 *)to = *(const uint4 *)from;\n}\n");
 }
 
-/* Emits the functions of indices. */
+/* Emits the helpers that compute with indices. */
 static void index_helpers(const struct emit *m, struct str *out)
 {
     const struct needs *n = &m->needs;
@@ -368,8 +370,9 @@ void emit_comment(struct str *out, const char *text)
     str_add(out, " */\n");
 }
 
-/* Returns the index of the blank in s[0, room] at which to break: after an operator or comma,
- * inside the fewest brackets, the last of these. Returns 0 if there is none. */
+/* Returns the index of the blank in s[0, room] at which a line is to be broken.  Only blanks after
+ * an operator or a comma are possible.  The best ones are inside the fewest brackets, and the last
+ * of these is returned. Returns 0 if no blank is possible. */
 static size_t find_break(const char *s, size_t n, size_t room)
 {
     size_t best = 0;

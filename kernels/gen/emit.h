@@ -34,7 +34,7 @@ struct pointer {
     int64_t rest;
     bool written;  /* whether the code writes through it; if not, it is const */
     const char *name;
-    int at;                               /* index of its name among the claimed names */
+    int at;                               /* the index of `name` among the claimed names */
 };
 
 struct emit {
@@ -42,18 +42,18 @@ struct emit {
     struct str *out;
     struct names *names;
     struct needs needs;
-    int64_t on_stack;  /* total size of the local arrays visible here, in bytes */
+    int64_t on_stack;                     /* bytes of all local arrays that are visible here */
     const char **buffer;                  /* per buffer: its C name; NULL: not visible here */
-    bool *touched;                        /* per buffer: whether the text uses it */
+    bool *touched;                        /* per buffer: whether the text uses its name */
     const char **again;  /* names of the copies of pointers (CODE_AGAIN), by number of the copy */
     VEC(struct pointer) pointers;         /* pointers that are visible here */
     const char *prefix;                   /* prefix of the names of index helpers */
     struct str statics;                   /* text of functions that return large local arrays */
-    const char **of_thread;               /* per buffer: the name of its function in statics */
-    bool *has_memory;                     /* per buffer: whether statics has its function */
+    const char **of_thread;               /* per buffer: the name reserved for its function */
+    bool *has_memory;                     /* per buffer: whether statics has this function */
     VEC(const struct code_term *) shuffles;  /* helper shuffle<k> makes element k */
     int depth;                            /* levels of indentation */
-    bool in_parallel;
+    bool in_parallel;                     /* whether an enclosing loop has an OpenMP pragma */
     bool gpu;  /* the code is for a GPU: bound loops are indices, nothing is prefetched */
     bool twin;                            /* whether accesses of shared arrays are watched */
     bool async;                           /* whether the store printed now is a copy_async */
@@ -88,12 +88,13 @@ void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec
  * first assigned to a constant. */
 struct bounds { const char *begin, *end; };
 struct bounds emit_bounds(struct emit *m, const struct code *c, bool named);
-/* Prints "for (long k = 0; k < 8; k++) {" and claims the variable. The caller closes the brace. */
+/* Prints "for (long k = 0; k < 8; k++) {" and claims the name of the variable.  The caller must
+ * close the brace. */
 void emit_for(struct emit *m, const struct code *c, const struct bounds *b);
 /* Prints t as a value of `lanes` lanes. */
 void emit_value(struct emit *m, const struct code_term *t, int lanes);
-/* Print a place, "C[8*n + 3]" or "c[3]", and its address, "&C[8*n + 3]" or "c + 3". stored: whether
- * the code writes to it. */
+/* emit_place prints a place as "C[8*n + 3]" or "c[3]"; emit_address prints the address of a place
+ * as "&C[8*n + 3]" or "c + 3". stored: whether the code writes to the place. */
 void emit_place(struct emit *m, const struct place *at, bool stored);
 void emit_address(struct emit *m, const struct place *at, bool stored);
 
@@ -110,15 +111,16 @@ void emit_leave(struct emit *m, int mark);
 /* The body of the helper that picks an index (val_picked). */
 #define PICK_BODY \
     "{\n    x = x < 0 ? x + hi + 1 : x;\n    return x >= hi ? hi : x > 0 ? (long)x : 0;\n}\n"
-/* Print the shape of a buffer, "[2][8]", and the statements of a block (print_c.c). */
+/* code_print_shape prints the shape of a buffer, "[2][8]"; code_print_block prints the statements
+ * of a block (print_c.c). */
 void code_print_shape(struct str *out, const struct buffer *b);
 void code_print_block(struct emit *m, const struct block *b);
 /* Appends the typedefs and helper functions that m->needs lists, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);
-/* Loads and stores of buffers of a narrow type (narrow.c).  They convert, because the code computes
- * in the type of its registers.  narrow_prefix returns the prefix of the helpers' names for a
- * buffer, narrow_type_prefix that for a type ("bf16_", or "").  narrow_helpers appends the typedef
- * and the helpers that m->needs lists. */
+/* Helpers that load and store buffers of a narrow type (narrow.c).  They convert, because the code
+ * computes in the type of its registers.  narrow_prefix returns the prefix of the names of these
+ * helpers for a buffer: "bf16_", or "" if the buffer is not narrow.  narrow_type_prefix returns the
+ * prefix for a type.  narrow_helpers appends the typedef and the helpers that m->needs lists. */
 const char *narrow_prefix(const struct emit *m, int buffer);
 const char *narrow_type_prefix(const struct emit *m, const struct elem_type *type);
 void narrow_helpers(struct emit *m, struct str *out);
@@ -126,13 +128,14 @@ void narrow_helpers(struct emit *m, struct str *out);
 void code_print_fragment(struct emit *m, const struct code *c);
 void code_print_tensor(struct emit *m, const struct code *c);
 void tensor_helpers(const struct emit *m, struct str *out);
-/* Print asynchronous copies, barriers, waits and commits, and helpers (print_async.c). */
+/* code_print_async prints an asynchronous copy; code_print_sync prints a barrier, wait or commit;
+ * async_helpers appends the helpers that m->needs lists (print_async.c). */
 void code_print_async(struct emit *m, const struct code *c);
 void code_print_sync(struct emit *m, const struct code *c);
 void async_helpers(const struct emit *m, struct str *out);
-/* Appends the mathematical functions of vectors with this number of lanes that *n lists
- * (functions.c).  functions_need_masks returns whether they need the integer vectors of the
- * masks. */
+/* Appends the mathematical functions that *n lists for vectors with this number of lanes
+ * (functions.c).  functions_need_masks: whether these functions need the type of masks, "i8" for 8
+ * lanes. */
 void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,
                     int lanes);
 bool functions_need_masks(const struct elem_type *type, const struct needs *n, int lanes);

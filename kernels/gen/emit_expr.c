@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ORDER PREC: precedences of C, loosest first. */
+/* Precedences of operators in C, loosest first (ORDER PREC). */
 enum { PREC_AND, PREC_EQ, PREC_LT, PREC_SUM = 4, PREC_PRODUCT, PREC_PRIMARY };
 
 static void open_paren(struct emit *m, bool yes)
@@ -55,7 +55,7 @@ static void emit_product(struct emit *m, const struct expr *e, int min_prec)
     close_paren(m, PREC_PRODUCT < min_prec);
 }
 
-/* Emits a further term of a sum. A negative factor becomes " - 3*x". */
+/* Emits a term that is not the first one of a sum: " + x", or " - 3*x" for a negative factor. */
 static void emit_addend(struct emit *m, const struct expr *e)
 {
     struct exprs *p = m->u->func->pool;
@@ -97,7 +97,7 @@ static void emit_sum(struct emit *m, const struct expr *e, int64_t plus, int min
     close_paren(m, PREC_SUM < min_prec);
 }
 
-/* Emits a < b; "7 < x" is written "x >= 8". */
+/* Emits a < b. If a is a constant, the constant comes last: "x >= 8" for 7 < x. */
 static void emit_less(struct emit *m, const struct expr *e, int min_prec)
 {
     open_paren(m, PREC_LT < min_prec);
@@ -308,9 +308,9 @@ static void emit_arithmetic(struct emit *m, const struct code_term *t, int min_p
     close_paren(m, prec < min_prec);
 }
 
-/* Emits a call: __builtin_expf(x) of a scalar, which is expf(x) in CUDA C; exp_v16(x), a helper for
- * vectors (the name exp2 would be a function of C); or sum_lanes16(x), a helper that combines
- * lanes. */
+/* Emits a call.  For a scalar, it is __builtin_expf(x), or expf(x) in CUDA C.  For a vector, it is
+ * the helper exp_v16(x); without the "_v", the name for 2 lanes would be that of C's exp2.  To
+ * combine lanes, it is the helper sum_lanes16(x). */
 static void emit_call_of_value(struct emit *m, const struct code_term *t)
 {
     if (!val_is_function(t->op)) {
@@ -329,8 +329,8 @@ static void emit_call_of_value(struct emit *m, const struct code_term *t)
     str_add_char(m->out, ')');
 }
 
-/* Emits a gather in parentheses, because load, store, max and min may be macros (gen_macro), and
- * its commas would separate their arguments. */
+/* Emits a gather, in parentheses: load, store, max and min may be macros (gen_macro), and the
+ * commas of the gather would otherwise separate their arguments. */
 static void emit_gather(struct emit *m, const struct code_term *t)
 {
     m->needs.type[t->lanes] = true;
@@ -342,7 +342,7 @@ static void emit_gather(struct emit *m, const struct code_term *t)
     str_add(m->out, " })");
 }
 
-/* Emits shuffle3(x), a call of the helper of this pattern. */
+/* Emits shuffle3(x), a call of the helper for this shuffle. */
 static void emit_shuffle(struct emit *m, const struct code_term *t)
 {
     int k = 0;

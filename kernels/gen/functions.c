@@ -4,12 +4,14 @@
  * $ stands for the number of lanes.  Each result is within 2 ulp of the exact one, tanh within 3
  * (test_functions.c measures them all); the oracle allows 4 (reference_error.c).  NaN stays NaN.
  *
- *   exp   exp(x) = 2^k exp(r), |r| <= log(2) / 2; log(2) in two parts (Cody and Waite).  Polynomial
- *         of Cephes' expf (Moshier 1989).  2^k in two factors, so that tiny results are rounded
- *         once.
- *   log   log(x) = k log(2) + log(m), m in [sqrt(1/2), sqrt(2)).  Polynomial of Cephes' logf.
- *   tanh  e / (2 - e), e = 1 - exp(-2|x|), without cancellation near 0 (as -expm1).
- *   erf   1 - exp(-t p(t)), t = min(|x|, 4), also as -expm1.  p, of degree 8, is a weighted
+ *   exp   exp(x) = 2^k exp(r), |r| <= log(2) / 2.  The constant log(2) is in two parts (Cody and
+ *         Waite).  The polynomial for exp(r) is that of Cephes' expf (Moshier 1989).  The code
+ *         multiplies by 2^k as two factors, so that tiny results are rounded once.
+ *   log   log(x) = k log(2) + log(m), m in [sqrt(1/2), sqrt(2)).  The polynomial is that of Cephes'
+ *         logf.
+ *   tanh  e / (2 - e), e = 1 - exp(-2|x|).  The code computes e as -expm1(-2|x|), which does not
+ *         cancel near 0.
+ *   erf   1 - exp(-t p(t)), t = min(|x|, 4), also by -expm1.  p, of degree 8, is a weighted
  *         least-squares fit to -log(erfc(t)) / t, with which the relative error of erf is 4e-9
  *         before rounding.  The code has p - 1, whose constant is more exact. */
 #include "kernels/gen/emit.h"
@@ -125,8 +127,8 @@ bool functions_need_masks(const struct elem_type *type, const struct needs *n, i
     return false;
 }
 
-/* Emits a loop over the lanes. Compilers replace it by a vector instruction where the CPU has one
- * (sqrt). */
+/* Emits a helper that applies a scalar function to each lane. Compilers replace its loop by a
+ * vector instruction where the CPU has one (sqrt). */
 static void lane_by_lane(struct str *out, const struct elem_type *type, const char *name, int lanes)
 {
     str_printf(out, "static inline v%d %s_v%d(v%d x)\n{\n    for (int l = 0; l < %d; l++)\n"

@@ -1,10 +1,11 @@
 /* Generates code from lowered programs: plain readable C, CUDA C, and the instrumented kernel,
  * which reports the memory accesses of that code.
  *
- * Form (PERF.md): own vector typedefs and no headers; restrict pointers; fully unrolled register
- * tiles as named vector accumulators; every load of a straight-line block once, in a named
- * temporary; a comment on each loop with its schedule name.  The text is free of warnings under
- * gcc and clang -Wall -Wextra. */
+ * The C text (PERF.md) includes no headers and has its own vector typedefs.  Its pointers are
+ * restrict.  Unrolled register tiles are named vector accumulators.  A straight line of statements
+ * loads an element once, into a named temporary if it uses the element again.  A comment on each
+ * loop has the loop's name in the schedule.  gcc and clang compile the text with -Wall -Wextra and
+ * without warnings. */
 #ifndef TS_GEN_GEN_H
 #define TS_GEN_GEN_H
 #include "kernels/gen/target.h"
@@ -14,8 +15,8 @@ struct gen_opts {
     const char *name;  /* name of the C function, e.g. "conv2d"; NULL = "kernel" */
     bool openmp;                          /* whether to emit the pragmas of parallel loops */
     const char *header;                   /* a comment at the top of the file; NULL: none */
-    bool marks;                           /* the text has marks for gen_take_marks */
-    struct gen_work *work;                /* the work of the code is added to it; or NULL */
+    bool marks;                           /* whether the text gets marks for gen_take_marks */
+    struct gen_work *work;                /* gen_c adds the work of the code to it; or NULL */
 };
 
 /* An estimate, from its code alone, of what one call of a kernel executes.  A value that is wider
@@ -29,25 +30,22 @@ struct gen_work {
     double iterations, conditions;
     double spills;                        /* loads and stores of registers that do not fit */
     double cycles;  /* without misses, on a core with two ports for arithmetic and two for loads */
-    /* The straight line that takes most cycles: how many registers are live at once in it, its
-     * number of statements, and the most updates of one register in a row. */
+    /* About the straight line that takes most cycles.  pressure: most registers that are live at
+     * once; body: number of statements; chain: most updates of one register.  tile: the buffer of
+     * the local tile that takes most registers of the line, or 0; tile_registers: their number. */
     double pressure, body, chain;
-    /* The tile (a buffer) that most of these registers hold, and their number.  tile 0: they hold
-     * none. */
     int tile;
     double tile_registers;
     double statements;                    /* number of statements in the text */
 };
 
-/* A loop of the C code, and the loops to which the lines of a text (C or machine code) belong.
- *
- * node: the node of the graph; axis: the name of the loop in steps; trips: the greatest number of
- * iterations; parent: the enclosing loop, or -1.
- *
- * loop: all loops, outer ones before inner ones.  of[i]: the innermost loop of line i of n (counted
- * from 0), or -1.  source[i]: for machine code, the source line from which line i was compiled, or
- * NULL.  source is NULL if this is not known. */
+/* A loop of the C code. node: its node in the graph; axis: its name in steps; trips: the greatest
+ * number of iterations; parent: the enclosing loop, or -1. */
 struct code_loop { int node; const char *axis; int64_t trips; int parent; };
+/* The loops of a text of n lines (C or machine code), outer loops before inner ones.  of[i]: the
+ * innermost loop that contains line i (counted from 0), or -1.  source[i]: for machine code, the
+ * source line from which line i was compiled; NULL: it is not known.  `source` itself is NULL if no
+ * such line is known. */
 struct code_lines {
     int n_loops; const struct code_loop *loop;
     int n; const int *of; const char *const *source;
@@ -56,9 +54,9 @@ struct code_lines {
 void gen_take_marks(struct arena *a, struct str *text, struct code_lines *lines);
 
 /* A place in the code that accesses memory. Simulated misses are attributed to sites. text:
- * "Inp[n][h.0][...]".  into, operand: which access of the operator this is, independent of the
- * schedule.  It is in the statement that computes tensor `into`, after `operand` other loads of the
- * same tensor. */
+ * "Inp[n][h.0][...]".  The members `into` and `operand` identify the access in every schedule of
+ * the operator.  The access is in the statement that computes tensor `into`, which has `operand`
+ * other loads of the accessed tensor before it. */
 struct site { int buffer; bool is_store; const char *text; int into, operand; };
 
 /* Generates one translation unit, where ELEM is the C type of the elements:
@@ -81,23 +79,24 @@ struct gen_launches { int n; const struct gen_launch *launch; };
  * names of the kernels are NAME_0, NAME_1 ...  The launches are also stored in *launches, in the
  * arena of f, unless launches is NULL.
  * For such a target gen_c makes the host twin: the same kernels as C, in which every thread of
- * every block runs one after the other, and ts_entry makes the launches.  Also fails with ERR_STEP
- * when several kernels would share a value that is computed outside of all loops. */
+ * every block runs one after the other, and ts_entry makes the launches.  For such a target gen_c
+ * and gen_cuda also fail with ERR_STEP when several kernels would share a value that is computed
+ * outside of all loops. */
 bool gen_cuda(const struct func *f, const struct gen_opts *o, struct str *out,
               struct gen_launches *launches, struct err *e);
 /* Returns how often gen_c was called, by any thread: for tests and benchmarks. */
 long gen_calls(void);
 
 /* Joins n texts from gen_c into one translation unit.  Every function of source[i] gets the
- * number first + i as suffix, so that its entry is ts_entry_i when first is 0. */
+ * number first + i as suffix.  For first = 0, the entry of source[i] is therefore ts_entry_i. */
 void gen_join(const char *const *source, int n, int first, struct str *out);
 
-/* Replaces a helper by a macro, for text from gen_c that may be compiled with any flags.  If a
- * helper that takes vectors begins at `line`, and a macro can replace it, writes the macro, sets
- * *next to the line after the helper and returns true.  Reason: gcc and clang warn about the ABI
- * when a function takes a vector type that the CPU lacks.  Shuffles, streamed stores,
- * mathematical functions, and maxima in deep nests stay functions; -Wno-psabi silences the warning
- * for them. */
+/* Replaces a helper by a macro, for text from gen_c that may be compiled with any flags: gcc and
+ * clang warn about the ABI when a function takes or returns a vector type that the CPU lacks.  If a
+ * helper that a macro can replace begins at `line`, appends the macro, sets *next to the line after
+ * the helper and returns true; otherwise returns false.  These helpers stay functions: shuffles,
+ * streamed stores, mathematical functions, and maxima and minima that are nested three deep.  For
+ * them, -Wno-psabi silences the warning. */
 bool gen_macro(struct str *out, const char *line, const char **next);
 
 /* Whether every program in this text of gen_c or gen_join is under `set autovectorize on`.  clang
@@ -114,26 +113,28 @@ bool gen_calls_libm(const char *source);
  *
  *     void ts_trace(const unsigned long long *base, struct ts_sim *ts);
  *
- * base[b] is the address given to buffer b (local buffers too), a multiple of the line.  An
+ * base[b] is the address of buffer b (also of a local one), a multiple of the line size.  An
  * access calls ts->touch, unless it lies in one line and front[line & mask] already holds that
- * line (for a store: as a dirty line); only touch changes front.  At the head of each iteration
- * of a marked loop (struct trace_mark) the kernel calls ts->mark, and skips the iteration when
- * that returns non-zero; after the loop it calls ts->mark with -1.  It also exports
+ * line (for a store: as a dirty line).  Only ts->touch changes front.  At the head of each
+ * iteration of a marked loop (struct trace_mark) the kernel calls ts->mark, and skips the iteration
+ * when ts->mark returns non-zero.  After the loop the kernel calls ts->mark with -1.
+ *
+ * The instrumented kernel also exports
  *
  *     void ts_count(long long *exec);
  *
- * which adds to exec[block] how often each block runs.  A block is the whole code, or the body of a
- * loop or condition.  Loops that no condition or bound depends on become factors.  The exact number
- * of accesses at each site is therefore known before any access is simulated. */
+ * which adds to exec[block] how often each block runs.  A block is the whole code, the body of a
+ * loop or condition, or a side of a select.  Where no condition or bound inside a loop depends on
+ * its variable, ts_count multiplies by the number of iterations and does not run them.  So the
+ * number of accesses at each site is known before any access is simulated. */
 struct ts_sim {
     const unsigned long long *front;      /* entries 2*line + 2, plus 1 if dirty; 0: empty */
     unsigned long long mask;
     void (*touch)(struct ts_sim *ts, unsigned long long addr, unsigned site, unsigned bytes);
     int (*mark)(struct ts_sim *ts, int mark);
 };
-/* Every run of `block` makes n accesses at `site`.  streamed: 0 for ordinary accesses. For
- * non-temporal stores, which the instrumented kernel does not report, it is the size of one in
- * bytes. */
+/* Every run of `block` makes n accesses at `site`.  streamed: the bytes of one access if the
+ * accesses are non-temporal stores, which the instrumented kernel does not report; else 0. */
 struct trace_use { int block, site, n, streamed; };
 /* A marked loop: the one loop of a nest whose iterations are sampled and shown over time. It is the
  * outermost loop, or a loop further inside whose iterations are still long enough.  block: the body
@@ -144,7 +145,8 @@ struct trace_table {
     int n_sites, n_uses, n_blocks, n_marks;
     const struct site *site;
     const struct trace_use *use;
-    const int *block_mark;                /* per block: the mark of the loop around it, or -1 */
+    /* per block: the number of the marked loop that contains it, or -1 */
+    const int *block_mark;
     const struct trace_mark *mark;
 };
 /* Generates the instrumented kernel. line_bytes: size of a cache line, a power of 2. *table is in

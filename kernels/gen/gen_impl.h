@@ -1,10 +1,11 @@
 /* Code: the last form of a program before text, private to gen/.
  *
- * A lowered tree becomes code by a short list of passes (gen.c). build unrolls loops and turns
- * vector loops into statements on lanes; tidy moves conditions out of loops; promote turns local
- * buffers into named registers; hoist keeps in registers what a loop updates, and combine what a
- * straight line of statements updates; share loads every element of a straight line once; prefetch
- * adds prefetches.
+ * A lowered tree becomes code by a short list of passes (gen.c). `build` unrolls loops and turns
+ * vector loops into statements on lanes.  `tidy` moves conditions out of loops.  `promote` turns
+ * local buffers into named registers.  `hoist` keeps elements in registers that a loop updates.
+ * `combine` does the same for a straight line of statements.  `share` lets a straight line load
+ * every element once.  `prefetch` adds prefetches.  For a GPU there are three more: the copies of a
+ * block are divided among its threads, tensor blocks are checked, and stores are paired.
  *
  * Printers then read the result: print_c.c writes it as C, print_cuda.c as CUDA C.  print_trace.c
  * writes the instrumented kernel, which reports the memory accesses of the same statements, without
@@ -29,7 +30,7 @@
 
 /* The elements [base + rest, base + rest + lanes) of a buffer. base contains the loop variables and
  * is canonical, so that two places with the same base differ by their rests. again: the number of
- * the copy of the pointer (CODE_AGAIN) that is used; 0: the pointer itself. */
+ * the copy of the pointer (CODE_AGAIN) through which the access goes; 0: the pointer itself. */
 struct place { int buffer; const struct expr *base; int64_t rest; int lanes; int again; };
 
 enum term_kind {
@@ -58,9 +59,9 @@ struct reg {
     const char *stem, *suffix;  /* "acc" "0_1"; suffix NULL: the printer chooses a number */
     int lanes;
     const struct code *decl;              /* the statement that declares it, or NULL */
-    struct block *scope;  /* if decl is NULL: the block that declares it; NULL: it is not used */
+    struct block *scope;  /* the block that declares it at its top, or NULL (code_declare) */
     const char *name;                     /* C name, chosen by the printer */
-    int tile;                             /* the local buffer of which it holds a piece; 0: none */
+    int tile;                             /* the local buffer whose piece it holds; 0: none */
 };
 
 struct block { struct code **item; int n, cap; };
@@ -83,9 +84,10 @@ struct code {
     int n_prefetch;
     const struct prefetch *prefetch;
     const struct expr *cond;              /* IF: the condition */
-    /* SCOPE: the array declared here; -1: it is promoted to registers. AGAIN: see again */
+    /* SCOPE: the array declared here; -1: registers have replaced it, or it is never read. AGAIN:
+     * the buffer whose pointer is copied */
     int buffer;
-    int again;  /* AGAIN: copies the pointer to `buffer`; this is the number of the copy */
+    int again;                            /* AGAIN: the number of the copy */
     /* AHEAD: prefetches the cache line of the element that lies `by` elements after `at` */
     const struct expr *by;
     /* SET: the destination, a register (reg >= 0; lane >= 0: one lane of it) or the place `at` */
@@ -100,13 +102,14 @@ struct code {
     /* FRAGMENT: loads fragment[0] from the places that value gathers.  TENSOR: adds the product of
      * fragment[0] and fragment[1] to the results that value gathers (tensor.c). */
     int fragment[2];
-    /* SET: sites of a destination in memory; site_load: of the load that += and max= make */
+    /* SET in memory: the sites of the store, and of the load that += and max= make before it */
     int site_load, site_store;
 };
 
 /* The part of an operand of a tensor block that one lane loads into 4 registers (tensor.c).  way:
- * how it loads them: by ldmatrix (as rows, or transposed), two elements at once, one by one, or one
- * element of 32 bits for each register.  n: the number of places that it loads from. */
+ * how the lane loads.  ROWS, COLUMNS: by ldmatrix, which for COLUMNS transposes.  PAIRS: two
+ * elements of 16 bits at once.  ELEMENTS: elements of 16 bits one by one.  WORDS: one element of 32
+ * bits for each register.  n: the number of places that the lane loads from. */
 enum fragment_way { FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_PAIRS, FRAGMENT_ELEMENTS,
                     FRAGMENT_WORDS };
 #define FRAGMENT_LOADS 8
@@ -123,7 +126,7 @@ struct unit {
     const struct func *func;
     const struct gen_opts *opts;
     const struct elem_type *type;         /* the type of all registers */
-    const struct elem_type *narrow;       /* the type of narrow buffers (type_is_narrow), or NULL */
+    const struct elem_type *narrow;  /* the type of the narrow buffers (type_is_narrow); or NULL */
     int lanes;                            /* lanes of the target's vectors of this type */
     struct block body;
     VEC(struct reg) regs;
@@ -137,7 +140,8 @@ bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, s
 void unit_close(struct unit *u);
 /* The passes, in order.  code_share_threads: for a GPU only. */
 void code_share_threads(struct unit *u);
-/* The number of a thread in its block of n threads, x fastest: a variable of the kernel. */
+/* Returns the variable of a kernel that holds the number of a thread in its block of n threads; x
+ * varies fastest. */
 const struct expr *code_thread_var(struct unit *u, int64_t n);
 bool code_build(struct unit *u, struct err *e);
 void code_tidy(struct unit *u);
@@ -156,7 +160,8 @@ void code_team(const struct code *c, struct str *out);
 /* Adds what the code executes to *out (work.c). */
 void code_count_work(struct unit *u, struct gen_work *out);
 
-/* Whether every kernel of a GPU can be a function of its own (print_cuda.c). */
+/* Whether every kernel of a GPU can be a function of its own: no two of them share registers that
+ * are set outside of all loops (print_cuda.c). */
 bool code_has_kernels(const struct unit *u, struct err *e);
 /* Prints CUDA C.  Stores the launches in *launches, in arena a, unless launches is NULL. */
 void code_print_cuda(struct unit *u, struct arena *a, struct str *out,
@@ -174,7 +179,7 @@ struct tensor_sites { int a, b, result; };
 void code_build_tensor(struct unit *u, struct env *env, const struct tree *t,
                        const struct expr *lane, const struct tensor_sites *sites,
                        struct block *out);
-/* Whether the results of all tensor blocks are in registers, after code_promote. */
+/* Whether the results of all tensor blocks are in registers. Requires that code_promote has run. */
 bool code_tensors_in_registers(const struct unit *u, struct err *e);
 
 /* Prints the instrumented kernel. Fills in its table, except for the sites, in arena `a`. */
@@ -235,9 +240,10 @@ void term_each_load(struct code_term *t, void (*f)(void *ctx, struct code_term *
                                                    bool in_select),
                     void *ctx);
 
-/* Accesses (accesses.c).  code_reads: the loads of a value, including both sides of every select.
- * block_touches: whether the code accesses memory; block_accesses: how often, at most; block_asks:
- * whether a condition or the bound of a loop depends on var. */
+/* Accesses (accesses.c).  code_reads returns the number of loads in a value, including both sides
+ * of every select.  block_touches: whether the code accesses memory.  block_accesses returns how
+ * often it does, at most.  block_asks: whether a condition or the bound of a loop depends on
+ * var. */
 int code_reads(const struct code_term *t);
 bool block_touches(const struct block *b);
 double block_accesses(const struct block *b);
@@ -246,16 +252,19 @@ bool block_asks(const struct block *b, const struct expr *var);
 struct marked { int n; const struct code *loop[GEN_MAX_MARKS]; const char *axes[GEN_MAX_MARKS]; };
 /* Chooses the loop to mark in each nest of b, and adds it to *m, which begins empty. */
 void code_find_marks(const struct block *b, struct arena *a, struct marked *m);
-int code_mark_of(const struct marked *m, const struct code *c);  /* the mark of a loop, or -1 */
+/* Returns the number of loop c among the marked loops, or -1. */
+int code_mark_of(const struct marked *m, const struct code *c);
 
-/* Addresses (address.c): the known parts of an access while loops are unrolled. */
+/* Addresses (address.c).  A struct env has the values of the variables of the loops that are being
+ * unrolled, and the lanes of the enclosing vector loop. */
 struct env;
 struct env *env_new(struct unit *u);
 void env_free(struct env *v);
 void env_bind(struct env *v, const struct expr *var, int64_t value);      /* an unrolled variable */
 void env_rename(struct env *v, const struct expr *var, const struct expr *with);
 void env_unbind(struct env *v);  /* removes the variable bound last */
-/* Sets the vector variable of the enclosing loop: lanes [first, first + lanes). */
+/* Sets the vector loop around the next statements: `var` has the values first .. first + lanes - 1.
+ * NULL, 0, 1: there is no vector loop. */
 void env_set_lanes(struct env *v, const struct expr *var, int64_t first, int lanes);
 int env_lanes(const struct env *v);       /* lanes of the vector loop; 1 outside of vector loops */
 const struct expr *env_lane_var(const struct env *v);

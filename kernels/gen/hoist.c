@@ -4,12 +4,12 @@
  *     for (k) C[i] += A[k] * B[k];     ==>       for (k) c0 += A[k] * B[k];
  *                                                C[i] = c0;
  *
- * Compilers do the same where they can prove that it is legal.  Doing it in the text makes it
- * certain, and the trace shows the accesses that the compiled code makes.  A buffer qualifies in a
- * loop if the loop stores to it, and accesses it only at a few places that stay the same while the
- * loop runs.  The code around the loop then accesses these places even if the loop runs no
- * iteration.  This is legal if a store before the loop initialises the place, or if the body surely
- * runs.
+ * Compilers do the same where they can prove that it is legal.  If the text does it, it is certain,
+ * and the trace shows the accesses that the compiled code makes.  A buffer qualifies in a loop if
+ * the loop stores to it, and accesses it only at a few places that stay the same while the loop
+ * runs.  The new code around the loop accesses these places even if the loop runs no iteration.
+ * This is legal if a store before the loop initialises the place, or if every statement of the loop
+ * certainly runs.
  *
  * Loads of an innermost loop that read the same place in every iteration also move before the
  * loop. */
@@ -17,11 +17,12 @@
 
 #define MAX_KEPT 32                       /* most places kept in registers, per loop */
 
+/* A place that is kept in register `reg`. stored: whether the loop stores to it. */
 struct kept { struct place at; int reg; int site_load, site_store; bool stored; };
 
 struct hoist {
     struct unit *u;
-    VEC(const struct expr *) vars;        /* variables of this loop and of the loops inside it */
+    VEC(const struct expr *) vars;        /* variables of the loop, and of loops and PICKs inside */
     int buffer;
     bool possible;
     int n;
@@ -88,7 +89,7 @@ static void use_register(void *ctx, const struct access *a)
         }
 }
 
-/* Whether every statement of the loop is executed whenever the loop is reached. */
+/* Whether every statement of the loop runs at least once whenever the loop is reached. */
 static bool surely_runs(const struct code *c)
 {
     if (c->kind == CODE_IF || (c->kind == CODE_FOR && c->begin->hi >= c->end->lo))
@@ -134,8 +135,8 @@ static bool read_between(struct block *before, const struct code *from, const st
     return r.found;
 }
 
-/* Rewrites the loop to use registers. Appends the loads before the loop to `out`, and the stores
- * after it to `after`. */
+/* Rewrites the loop so that it uses registers. Appends the loads that must run before the loop to
+ * `out`, and the stores that must run after it to `after`. */
 static void keep_in_registers(struct hoist *h, struct code *loop, struct block *out,
                               struct block *after)
 {
@@ -161,7 +162,8 @@ static void keep_in_registers(struct hoist *h, struct code *loop, struct block *
     code_each_access(&loop->body, use_register, h);
 }
 
-/* Marks the local arrays of scopes in b as not stored: they do not exist before b. */
+/* Sets stored[] to false for the local arrays that scopes in b declare: these arrays do not exist
+ * outside of b. */
 static void forget_scopes(const struct block *b, bool *stored)
 {
     for (int i = 0; i < b->n; i++) {
@@ -171,7 +173,8 @@ static void forget_scopes(const struct block *b, bool *stored)
     }
 }
 
-/* Hoists places that are updated (+=, max=), but not those that are only set (=). */
+/* For each buffer that the loop stores to: keeps its places in registers, if the loop also loads
+ * every one of them (as += and max= do). */
 static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, struct block *after)
 {
     int n = h->u->func->n_buffers;
@@ -182,7 +185,7 @@ static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, 
     bool meets = holds(&loop->body, CODE_BARRIER, LOOP_SERIAL);
     for (int b = 0; b < n; b++) {
         if (!stored[b] || (meets && h->u->func->buffer[b].memory == MEMORY_SHARED))
-            continue;                     /* other threads wait for the store */
+            continue;  /* after the barrier, other threads read what this thread stored before it */
         h->buffer = b;
         h->possible = true;
         h->n = 0;

@@ -13,8 +13,8 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Returns the place after the parenthesis that closes the one at p, or NULL if the line ends
- * before. */
+/* Returns the place after the parenthesis that closes the one at p; NULL: the line ends before
+ * that. */
 static const char *skip_group(const char *p, const char *end)
 {
     int depth = 0;
@@ -53,8 +53,8 @@ static int compare_words(const void *a, const void *b)
     return order ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-/* Lists the functions that a source defines, sorted. In text of gen_c, only a function begins with
- * its type at the start of a line. */
+/* Returns the names of the functions that a source defines, sorted. In text of gen_c, a line that
+ * starts with "static " or "void " and has a name before a parenthesis begins a function. */
 static words functions_of(const char *source)
 {
     words out = {0};

@@ -1,5 +1,5 @@
-/* A mark is a line of its own: "NODE TRIPS AXIS" where a loop begins, and an empty mark where it
- * ends. Marks therefore survive wrapping and joining of the text. */
+/* A mark is a line of its own that begins with GEN_MARK: "NODE TRIPS AXIS" follows where a loop
+ * begins, and nothing where it ends. Wrapping and joining of the text keep such lines. */
 #include "kernels/gen/gen_impl.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ struct mark_reader {
     struct arena *a;
     VEC(struct code_loop) loops;
     VEC(int) of;
-    int now;                              /* the innermost loop of the next line */
+    int now;                              /* the innermost loop around the next line, or -1 */
 };
 
 /* Reads a mark without its first character. */

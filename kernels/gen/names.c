@@ -1,8 +1,8 @@
 /* Names of the C text: unique among all that are visible at a place.  A claim lasts until
  * names_reset to a mark taken before it, so neighbouring blocks can use the same short names.
  *
- * The search for a free name always ends: it tries at most one name of the family shuffle0,
- * shuffle1, ..., which are all taken, and finitely many other names are taken. */
+ * The search for a free name always ends.  Only finitely many names are taken, except those of the
+ * form shuffle0, shuffle1, ..., which are all taken, and the search tries at most one of these. */
 #include "kernels/gen/names.h"
 
 #include <stdlib.h>
@@ -15,9 +15,11 @@
 
 /* A stem of names. The names of this stem with the numbers 2 .. next - 1 are all taken. */
 struct number { const char *stem; int next; struct number *chain; };
-/* A claimed name: "acc_12" has the stem `of`, "acc_", and the number `value`, 12. of is NULL for a
- * name without a number. bucket: index of its bucket. */
+/* A claimed name. The name "acc_12" consists of the stem "acc_" (member `of`) and the number 12
+ * (member `value`). A name without a number has no stem: `of` is NULL. bucket: index of its
+ * bucket. */
 struct name { const char *text; int bucket, value; struct number *of; struct name *next; };
+/* The name of a loop variable. at: how many names had been claimed before it. */
 struct var_name { const struct expr *var; const char *text; int at; };
 
 struct names {
@@ -25,7 +27,7 @@ struct names {
     struct name *bucket[N_BUCKETS];
     struct number *numbers[N_BUCKETS];
     VEC(struct name *) stack;
-    VEC(struct var_name) vars;            /* at: how many names were claimed before */
+    VEC(struct var_name) vars;
 };
 
 /* Reserved names: words of C and C++, helpers and types of the unit, names that the entry and the
@@ -197,7 +199,7 @@ static const char *identifier(struct arena *a, const char *want)
     return s;
 }
 
-/* Returns stem with the first number, from `first` on, that makes a free name. */
+/* Claims and returns the first free name among `stem` with the number first, first + 1, ... */
 static const char *add_numbered(struct names *n, const char *stem, int first)
 {
     struct number *number = number_of(n, stem);

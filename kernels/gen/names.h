@@ -11,9 +11,11 @@ void names_free(struct names *n);
 /* names_reset(n, mark) frees the names that were claimed after names_mark returned `mark`. */
 int names_mark(const struct names *n);
 void names_reset(struct names *n, int mark);
-/* Claim the first free name of want, want_2, ... (dots become _), or of stem0, stem1, ... */
+/* names_claim claims the first free name of want, want_2, want_3, ...; names_claim_numbered the
+ * first free name of stem0, stem1, ...  A character that no identifier can have becomes _. */
 const char *names_claim(struct names *n, const char *want);
 const char *names_claim_numbered(struct names *n, const char *stem);
-void names_claim_var(struct names *n, const struct expr *var);            /* a loop variable */
-const char *names_var(const struct names *n, const struct expr *var);     /* its name */
+/* names_claim_var claims a name for a loop variable; names_var returns this name. */
+void names_claim_var(struct names *n, const struct expr *var);
+const char *names_var(const struct names *n, const struct expr *var);
 #endif

@@ -1,9 +1,10 @@
 /* Helpers that convert between float and the 16 bits of f16 and bf16, rounding to nearest, ties to
  * even.
  *
- * There are three ways to the same bits: instructions of x86 (F16C), instructions of a GPU (PTX,
- * which needs no header of the toolkit), and integer arithmetic for all other machines.  In the
- * texts, $ is the number of lanes; types h$ have lanes of 16 bits and w$ of 32 bits.
+ * There are three implementations, which give the same bits: instructions of x86 (F16C),
+ * instructions of a GPU (PTX, which needs no header of the toolkit), and integer arithmetic for all
+ * other machines.  In the texts, @ is the narrow type and $ the number of lanes.  The type h$ has
+ * lanes of 16 bits, g$ is h$ at any address, and w$ has lanes of 32 bits.  The instruction
  * vcvtneps2bf16 is not used: it takes subnormal numbers for zero. */
 #include "kernels/gen/emit.h"
 
@@ -36,7 +37,7 @@ static const char bf16_pack[] =
     "    bits = (even & number) | ((bits | 0x400000) & ~number);\n"
     "    return __builtin_convertvector(bits >> 16, h$);\n}\n";
 
-/* 0x1p112f is 2^(127 - 15): 127 and 15 are the biases of the exponents of float and f16. */
+/* The factor 0x1p112f is 2^(127 - 15): 127 and 15 are the exponent biases of float and f16. */
 static const char f16_get[] =
     "static inline float from_f16(f16 h)\n{\n"
     "    union { unsigned bits; float value; } x = { (unsigned)(h & 0x7fff) << 13 };\n"
@@ -54,7 +55,8 @@ static const char f16_get_gpu[] =
     "    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(h));\n"
     "    return value;\n}\n";
 
-/* A number below 2^-14 is added to 0.5: the sum's last bit is 2^-24, the smallest f16. */
+/* A number below 2^-14 is rounded by an addition to 0.5: the last bit of the sum is 2^-24, the
+ * smallest f16. */
 static const char f16_put[] =
     "static inline f16 to_f16(float value)\n{\n"
     "    union { float value; unsigned bits; } x = { value }, small;\n"
@@ -93,8 +95,8 @@ static const char f16_pack[] =
     "    h |= (is_large & 0x7c00) | (is_nan & nan);\n"
     "    return __builtin_convertvector(sign | h, h$);\n}\n";
 
-/* The instructions convert 4, 8 or 16 lanes.  4 elements of 16 bits fill half a register, so the
- * narrow operand is in memory. */
+/* The instructions convert 4, 8 or 16 lanes.  Their narrow operand is in memory, because 4 elements
+ * of 16 bits fill only half a register. */
 static const char f16_load_x86[] =
     "static inline v$ f16_load$(const f16 *p)\n{\n"
     "    v$ x;\n"
@@ -107,8 +109,8 @@ static const char f16_store_x86[] =
 static const char store_text[] =
     "static inline void @_store$(@ *p, v$ x) { *(g$ *)p = @_pack$(x); }\n";
 
-/* Placeholders: ` is the bytes of the vector; & is the macro that says whether the CPU has movntdq
- * for it, ^ the suffix of its builtin. */
+/* More placeholders: ` is the number of bytes of the vector.  & is the macro that compilers define
+ * if the CPU has movntdq for such a vector; ^ is the suffix of gcc's builtin for it. */
 static const char stream_text[] =
     "/* Past the caches, to an address that is a multiple of `. */\n"
     "static inline void @_stream$(@ *p, v$ x)\n{\n"
@@ -122,7 +124,7 @@ static const char stream_text[] =
     "    *(h$ *)p = h;\n"
     "#endif\n}\n";
 
-/* The code of a helper: as plain C, with F16C, and for a GPU; NULL: no such code. */
+/* The code of a helper in plain C, with instructions of x86, and for a GPU; NULL: no such code. */
 struct helper { const char *text, *x86, *gpu; };
 static const struct narrow_text {
     const struct elem_type *type;
@@ -161,7 +163,7 @@ static void put_text(struct str *out, const char *text, const struct elem_type *
             str_add_char(out, *text);
 }
 
-/* Emits a helper for this number of lanes. first: text that its plain C needs before it. */
+/* Emits a helper for this number of lanes. first: text that its plain C needs before it, or "". */
 static void put_helper(struct str *out, const struct narrow_text *x, const struct helper *h,
                        const char *first, int lanes, bool gpu)
 {

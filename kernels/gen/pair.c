@@ -1,12 +1,13 @@
-/* Two elements of 16 bits that lie side by side are stored as one word:
+/* Stores two elements of 16 bits that lie side by side as one word:
  *
  *     C[2*i] = x;  C[2*i + 1] = y;     ==>     store_pair(&C[2*i], x, y);
  *
- * A thread of a GPU has no vectors, but a store of a warp takes as long for 2 bytes a thread as for
- * 4.  The first store moves down to the second one, past statements that neither touch its element
- * nor change what it stores. */
+ * A store of a warp takes as long when each thread stores 2 bytes as when each stores 4.  The first
+ * store moves down to the second one.  The statements between them must neither read its buffer,
+ * nor write its element, nor change the registers that it stores. */
 #include "kernels/gen/gen_impl.h"
 
+/* A store that shall move down. stops: whether a load in the way reads its buffer. */
 struct moving { const struct code *store; bool stops; };
 
 static bool uses_register(const struct code_term *t, int reg)
@@ -32,7 +33,7 @@ static void note_stored_load(void *ctx, struct code_term *load, bool in_select)
     *(bool *)ctx = true;
 }
 
-/* Whether a store must not move past c, which may be a note. */
+/* Whether c stops a store that shall move past it. c: a statement or a note. */
 static bool stops(const struct code *store, const struct code *c)
 {
     struct moving m = { store, false };
@@ -56,7 +57,8 @@ static bool is_single(const struct unit *u, const struct code *c)
     return !loads;
 }
 
-/* Returns the index of the store with which the store of item i can be paired, or -1. */
+/* Returns the index of the store with which item i can be paired; -1: there is none, or item i is
+ * no store of this kind. */
 static int find_second(const struct unit *u, const struct block *b, int i, int end)
 {
     const struct code *first = b->item[i];

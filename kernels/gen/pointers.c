@@ -1,16 +1,18 @@
-/* Pointers: what the addresses of a straight line have in common is written once,
+/* Pointers: the common part of the addresses in a straight line is written once,
  *
  *     acc0 += a[0] * load16(b);
  *     acc1 += a[0] * load16(b + 16);      with   const float *b = &B[32768*n_0 + 64*k];
  *
- * A pointer starts at the least address that the line certainly touches.  So it never points out of
- * the buffer, which C11 6.5.6 forbids even without an access. */
+ * A pointer starts at the least address that the line certainly accesses.  So it never points
+ * outside of the buffer.  C11 6.5.6 forbids such a pointer even if nothing is accessed through
+ * it. */
 #include "kernels/gen/emit.h"
 
 #define LEAST_USES 2
 
-/* The accesses of a line that have the same base. certain: whether some are outside of selects;
- * least: of these, the one with the least rest. */
+/* The accesses of a line that have the same base. certain: whether some of them are outside of
+ * selects. least: of those, the place with the least rest. again: whether some go through a copy of
+ * the pointer (CODE_AGAIN). */
 struct pointer_group { struct place least; int uses; bool certain, stored, again; };
 
 struct groups { struct emit *m; VEC(struct pointer_group) list; };

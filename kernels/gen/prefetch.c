@@ -1,18 +1,20 @@
-/* Prefetches what later iterations of a loop read, while the present iteration runs.
+/* Prefetches in each iteration of a loop the elements that a later iteration reads.
  *
  *     for (h) for (i)                              for (h) for (i) {
  *         a0 += inp[0] * k[i];                         prefetch(inp, 13440 + 959*(i % 14));
  *         ...                             ==>          a0 += inp[0] * k[i];
  *         a13 += inp[12480] * k[i];                    ...
  *
- * Each straight line that loads from the buffer prefetches the same places for a later value of the
- * loop's variable.  Where an iteration of the innermost loop moves a place by s elements, a cache
- * line serves LINE / s iterations.  Then g <= LINE / s places r0 + d*j, j < g, take turns:
- * iteration i has one hint, for place j = i % g as it is in iteration i - j.
+ * Each straight line that loads from the buffer prefetches the places that it loads, for a later
+ * value of the loop's variable.  Where each iteration of the innermost loop moves a place by s
+ * elements, the iterations need a new cache line only every LINE / s iterations.  Then up to LINE /
+ * s places take turns.  For the g places r0 + d*j, j < g, iteration i prefetches only place number
+ * j = i % g, at the address that it has in iteration i - j.
  *
  *     r0 + d*j of all j < g in every iteration   ==>   r0 + (d - s) * (i % g) in iteration i
  *
- * A hint may name any address: the hints of the last iterations lie behind the data. */
+ * The last iterations prefetch addresses behind the data.  This is harmless: a prefetch never
+ * faults. */
 #include "kernels/gen/gen_impl.h"
 
 #include <stdlib.h>
@@ -20,15 +22,15 @@
 #include "kernels/ir/simplify.h"
 
 #define LINE_BYTES 64                     /* bytes of a cache line, on most machines */
-#define MAX_PLACES 256                    /* most accesses in one piece of straight-line code */
+#define MAX_PLACES 256                    /* most places that one straight line prefetches */
 
 struct ahead {
     struct unit *u;
     int buffer;
-    const struct expr *var, *next;        /* the variable of the loop; var + by */
+    const struct expr *var, *next;        /* the variable of the loop; the value var + by */
     const struct code *inner;  /* the innermost enclosing loop: the loop of var, or one inside it */
-    int64_t by;                           /* prefetches for the iteration var + by */
-    bool said;                            /* whether this line has its comment */
+    int64_t by;                           /* how many iterations later the elements are read */
+    bool said;                            /* whether the current line has its comment */
     int line;                             /* elements per cache line */
     int n;
     struct place at[MAX_PLACES];          /* places that the straight line reads */
@@ -54,7 +56,7 @@ static int by_place(const void *x, const void *y)
     return a->rest < b->rest ? -1 : a->rest > b->rest;
 }
 
-/* Keeps one place per cache line, in the same order. */
+/* Sorts the places, and keeps one for each cache line. */
 static void thin_out(struct ahead *a)
 {
     int n = 0;
@@ -67,8 +69,8 @@ static void thin_out(struct ahead *a)
     a->n = n;
 }
 
-/* Returns how many iterations of the innermost loop read the place at[i] from one cache line. Sets
- * *step to the number of elements by which an iteration moves it. */
+/* Returns in how many iterations of the innermost loop the place at[i] stays in one cache line.
+ * Sets *step to the number of elements by which an iteration moves the place. */
 static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
 {
     const struct code *c = a->inner;
@@ -79,7 +81,8 @@ static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
     return turns < 1 || trips < 1 ? 1 : turns < trips ? turns : trips;
 }
 
-/* Returns how many places from at[i] on are equally far apart, and sets *apart to that distance. */
+/* Returns how many places from at[i] on follow at equal distances, and sets *apart to the
+ * distance. */
 static int count_even(const struct ahead *a, int i, int64_t *apart)
 {
     int n = 1;
@@ -104,7 +107,7 @@ static void say(struct ahead *a, struct block *out)
     a->said = true;
 }
 
-/* Prefetches n places at[i], at[i] + apart, ..., in turns, one in each iteration. */
+/* Adds one prefetch, for the n places at[i], at[i] + apart, ... in turns: one in each iteration. */
 static void ask(struct ahead *a, int i, int64_t n, int64_t apart, int64_t step, struct block *out)
 {
     struct exprs *p = a->u->func->pool;
@@ -149,7 +152,8 @@ static int line_end(const struct block *b, int i)
     return i;
 }
 
-/* Adds prefetches before the first statement of each straight line. */
+/* Adds prefetches before the first statement of each straight line in b, and in the blocks inside
+ * b. */
 static void ask_in(struct ahead *a, struct block *b)
 {
     struct block out = { 0 };

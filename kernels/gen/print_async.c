@@ -1,5 +1,5 @@
-/* The text of asynchronous copies to shared tiles (nest/pipeline.c): instructions of PTX. In their
- * place, the host twin copies at once and notes until when the copy may be under way (twin.c). */
+/* The text of asynchronous copies to shared tiles (nest/pipeline.c): instructions of PTX. The host
+ * twin copies at once instead, and notes until when a GPU could still be copying (twin.c). */
 #include "kernels/gen/emit.h"
 
 /* Emits a function that copies 4, 8 or 16 bytes. */

@@ -1,10 +1,10 @@
-/* Prints code as C: one function, written so that compilers keep the intended vectors and registers
- * (PERF.md): named vectors, no headers, restrict pointers. */
+/* Prints code as C: one function with named vectors and restrict pointers, and no headers.  It is
+ * written so that compilers keep the intended vectors and registers (PERF.md). */
 #include "kernels/gen/emit.h"
 
 #include <string.h>
 
-#define STACK_BYTES (256 << 10)           /* a local array of more bytes is not on the stack */
+#define STACK_BYTES (256 << 10)           /* most bytes of one array on the stack */
 #define STACK_TOTAL (1 << 20)             /* most bytes of all arrays on the stack */
 
 void code_print_shape(struct str *out, const struct buffer *b)
@@ -51,7 +51,8 @@ static void print_late_registers(struct emit *m, const struct block *b)
     }
 }
 
-/* Prints x = max(x, value), x += value or x = value; x is already printed and is `name`. */
+/* Prints "x += value;", "x = value;" or "x = max(x, value);", where x is `name`.  The caller must
+ * have printed the indentation, and the type where the statement declares x. */
 static void print_update(struct emit *m, const char *name, enum store_how how,
                          const struct code_term *value, int lanes)
 {
@@ -73,15 +74,15 @@ static bool is_zero(const struct code_term *t)
     return t->kind == TERM_CONST && t->value == 0;
 }
 
-/* Whether c declares a register with the value zero. */
+/* Whether c declares a register and sets it to zero. */
 static bool zeroes(const struct emit *m, const struct code *c)
 {
     return c->kind == CODE_SET && c->reg >= 0 && m->u->regs.data[c->reg].decl == c &&
            is_zero(c->value);
 }
 
-/* Prints "v16 acc0_0 = {0}, acc0_1 = {0};" for b[i] and for the zeroes of the same type after it.
- * Returns the number of zeroes printed. */
+/* Prints "v16 acc0_0 = {0}, acc0_1 = {0};" for item i of b and those after it that also set a
+ * register of the same type to zero.  Returns the number of items printed. */
 static int print_zeroes(struct emit *m, const struct block *b, int i)
 {
     int lanes = m->u->regs.data[b->item[i]->reg].lanes, n = 0;
@@ -113,7 +114,7 @@ static void print_set_register(struct emit *m, const struct code *c)
         print_update(m, r->name, c->how, c->value, r->lanes);
 }
 
-/* Prints copy4(&A_tile[m], &A[k]). */
+/* Prints "copy4(&A_tile[m], &A[k]);". */
 static void print_copy(struct emit *m, const struct code *c)
 {
     m->needs.copy[emit_converts(m, c->at.buffer)][c->at.lanes] = true;
@@ -125,7 +126,7 @@ static void print_copy(struct emit *m, const struct code *c)
     str_add(m->out, ");\n");
 }
 
-/* Prints store_pair(&C[2*n], x, y). */
+/* Prints "store_pair(&C[2*n], x, y);". */
 static void print_pair(struct emit *m, const struct code *c)
 {
     m->needs.store_pair = m->needs.narrow.put = true;
@@ -139,7 +140,8 @@ static void print_pair(struct emit *m, const struct code *c)
     str_add(m->out, ");\n");
 }
 
-/* Prints store16(&C[n], load16(&C[n]) + value), or C[n] = to_bf16(from_bf16(C[n]) + value). */
+/* Prints a store of a vector or of a converted element: "store16(&C[n], load16(&C[n]) + value);" or
+ * "C[n] = to_bf16(from_bf16(C[n]) + value);". */
 static void print_store(struct emit *m, const struct code *c)
 {
     int lanes = c->at.lanes;
@@ -199,8 +201,9 @@ static void print_set(struct emit *m, const struct code *c)
     str_free(&place);
 }
 
-/* Whether the loop updates vectors that live longer than an iteration.  If a compiler unrolls
- * such a loop, its iterations share inputs, and accumulators are spilled to keep these. */
+/* Whether the body b of a loop updates vectors that live longer than an iteration.  If a compiler
+ * unrolls such a loop, its iterations share inputs, and the compiler spills accumulators to keep
+ * these inputs. */
 static bool accumulates(const struct emit *m, const struct block *b)
 {
     for (int i = 0; i < b->n; i++) {
@@ -213,7 +216,8 @@ static bool accumulates(const struct emit *m, const struct block *b)
     return false;
 }
 
-/* Prints the mark where a loop begins; mark_end prints that where it ends (gen_opts.marks). */
+/* mark_begin prints the mark where a loop begins, mark_end the mark where it ends, if
+ * gen_opts.marks is set. */
 static void mark_begin(struct emit *m, const struct code *c)
 {
     if (m->u->opts->marks)
@@ -227,8 +231,8 @@ static void mark_end(struct emit *m)
         str_printf(m->out, "%c\n", GEN_MARK);
 }
 
-/* Prints a bound loop: its variable is an index of this block or thread.  It has braces unless it
- * is alone in its block. */
+/* Prints a bound loop, whose variable is an index of the block or thread.  Its statements stand in
+ * braces. alone: whether the loop is alone in its block and needs no braces. */
 static void print_bound(struct emit *m, const struct code *c, bool alone)
 {
     int mark = names_mark(m->names);
@@ -250,8 +254,9 @@ static void print_bound(struct emit *m, const struct code *c, bool alone)
 }
 
 /* Prints a pragma that keeps a loop from being unrolled.  For gcc, "unroll 1" allows one iteration
- * beside the first, so gcc unrolls a loop of two completely, however large that gets.  Without the
- * pragma, gcc -O2 unrolls no loop whose code would grow. */
+ * beside the first, so with this pragma gcc unrolls a loop of two iterations completely, however
+ * large the code gets.  Such a loop gets no pragma for gcc: without one, gcc -O2 unrolls no loop
+ * whose code would grow. */
 static void print_rolled(struct emit *m, const struct code *c)
 {
     bool pair = code_trips(c) == 2;
@@ -298,10 +303,10 @@ static void print_if(struct emit *m, const struct code *c)
     emit_leave(m, mark);
 }
 
-/* Declares a pointer to the large array of a thread, which a function returns.  Copies of a loop
- * (for borders) share the array, one after the other.  The compiler must not inline the function:
- * no loop may contain the call for thread-local storage, because clang 14 keeps vectors in
- * registers across this call, which may overwrite them. */
+/* Declares a pointer to a large array that each thread has once, and that a function returns.  The
+ * pieces of a cut loop use the array one after the other.  The compiler must not inline the
+ * function: the call for thread-local storage would then stand in a loop, and clang 14 keeps
+ * vectors in registers across this call, which can overwrite them. */
 static void print_thread_array(struct emit *m, int buffer)
 {
     const struct buffer *b = &m->u->func->buffer[buffer];
@@ -316,9 +321,9 @@ static void print_thread_array(struct emit *m, int buffer)
                             "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n", c);
 }
 
-/* Declares an array.  A small array is on the stack.  A large array is in static memory of the
- * calling thread, so that kernels are reentrant; the threads of a parallel loop inside its scope
- * share it. */
+/* Declares the array of a scope.  A small array is on the stack.  A large array is in static memory
+ * of the thread that runs the declaration, so that kernels are reentrant.  If the scope contains a
+ * parallel loop, the threads of this loop share the array. */
 static void print_array(struct emit *m, const struct code *scope)
 {
     const struct buffer *b = &m->u->func->buffer[scope->buffer];
@@ -337,8 +342,8 @@ static void print_array(struct emit *m, const struct code *scope)
     str_add(m->out, " */\n");
 }
 
-/* Prints a scope, with braces unless it is alone in its block.  Shared arrays are not declared
- * here, but at the head of the kernel.  note: a comment, or NULL. */
+/* Prints a scope.  Shared arrays are not declared here, but at the head of the kernel. alone:
+ * whether the scope is alone in its block and needs no braces; note: a comment, or NULL. */
 static void print_scope(struct emit *m, const struct code *c, bool alone, const char *note)
 {
     int mark = names_mark(m->names);
@@ -394,7 +399,8 @@ static void print_pick(struct emit *m, const struct code *c)
     str_printf(m->out, ", %lld);\n", (long long)c->var->hi);
 }
 
-/* Returns the index after the statements without a branch that start at item i. */
+/* Returns the index after the straight line (block_line_end) that starts at item i, including
+ * copies of pointers and prefetches. */
 static int straight_end(const struct block *b, int i)
 {
     while (i < b->n && (b->item[i]->kind == CODE_AGAIN || b->item[i]->kind == CODE_AHEAD ||
@@ -470,7 +476,7 @@ static void print_notation(struct str *out, const struct buffer *b)
     str_free(&text);
 }
 
-/* Prints the lines of `text`, which name the constants that are stored in a parameter. */
+/* Prints the lines of buffer.holds, `text`: the constants that are stored inside a parameter. */
 static void print_held(struct str *out, const char *text)
 {
     for (const char *line = text; line && *line; line += *line == '\n') {

@@ -1,8 +1,8 @@
 /* Prints code as CUDA C (SPEC N).
  *
- * Every nest with bound loops is a kernel.  Its bound loops are no loops in the text: their
- * variables are indices of the block and the thread, and their extents are the size of the launch.
- * The code between two such nests is a kernel of one thread. */
+ * Every nest with bound loops is a kernel.  The text has no loops for these: their variables are
+ * indices of the block and the thread, and their extents are the size of the launch.  The code
+ * before, after or between such nests is a kernel of one thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,8 +66,9 @@ static void print_parameters(struct emit *m, struct str *out, const struct cuda_
                        m->buffer[i]);
 }
 
-/* Lists the arrays of the shared tiles in b.  The tiles of the pieces of a cut loop have one name
- * and one array, which is as large as the largest of them. */
+/* Adds the arrays of the shared tiles in b to t->shared.  The tiles of the pieces of a cut loop
+ * have one name, and share an array that is as large as the largest of them. first: the index of
+ * this kernel's first array. */
 static void find_shared(struct cuda_text *t, struct emit *m, const struct block *b, int first)
 {
     for (int i = 0; i < b->n; i++) {
@@ -95,7 +96,8 @@ static int64_t shared_size(const struct shared_array *a)
     return shared_room(buffer_bytes(a->largest));
 }
 
-/* Prints "const int thread = threadIdx.x + 8*threadIdx.y;". */
+/* Prints "const int thread = threadIdx.x + 8*threadIdx.y;". extent: threads in x y z; n: their
+ * product. */
 static void print_thread_number(struct emit *m, const int64_t *extent, int64_t n)
 {
     const struct expr *thread = code_thread_var(m->u, n);
@@ -111,8 +113,8 @@ static void print_thread_number(struct emit *m, const int64_t *extent, int64_t n
     str_add(m->out, ";\n");
 }
 
-/* Prints the shared arrays of a kernel, each aligned to SHARED_ALIGN bytes. If they take more than
- * a kernel may declare, they lie in one array, whose size the launch sets. */
+/* Prints the shared arrays of a kernel, each aligned to SHARED_ALIGN bytes. If they take more bytes
+ * than a kernel can declare, they lie in one dynamic array, whose size the launch sets. */
 static void print_shared(struct cuda_text *t, struct emit *m, struct cuda_kernel *k, int first)
 {
     int64_t at = 0;
@@ -182,7 +184,7 @@ static void print_kernel(struct cuda_text *t, struct emit *m, struct cuda_kernel
     str_free(&body);
 }
 
-/* Whether all offsets fit into 32 bits, with which a GPU computes faster. */
+/* Whether all offsets fit into an int of 32 bits; a GPU computes faster with these. */
 static bool fits_int(const struct func *f)
 {
     for (int i = 0; i < f->n_buffers; i++)
@@ -252,7 +254,7 @@ void cuda_close(struct cuda_text *t, struct emit *m)
     emit_close(m);
 }
 
-/* Appends text with every `from` replaced. */
+/* Appends `text` with every `from` in it replaced by `with`. */
 static void add_replaced(struct str *out, const char *text, const char *from, const char *with)
 {
     for (const char *at; (at = strstr(text, from)) != NULL; text = at + strlen(from)) {

@@ -1,10 +1,10 @@
 /* The text of tensor blocks: instructions of PTX, which need no header of the toolkit. In the host
- * twin, C functions replace them, and the lanes of a warp really exchange what they loaded. */
+ * twin, C functions take their place, in which the lanes of a warp exchange what they loaded. */
 #include "kernels/gen/emit.h"
 
 #include <string.h>
 
-/* @ is the element type, $ the type of its sums. */
+/* In the texts, @ is the element type and $ is the type of its sums. */
 static const char rows_gpu[] =
     "/* Loads four 8 x 8 matrices: lane 8*r + i gives the address of row i of matrix r, and gets\n"
     " * in register r two elements of row lane / 4. */\n"
@@ -29,8 +29,8 @@ static const char both_text[] =
     "static inline unsigned fragment_both(@ low, @ high)\n{\n"
     "    return low | (unsigned)high << 16;\n}\n";
 
-/* ci is the result in row lane / 4 + 8*(i / 4) and column 2*(lane % 4) + i % 2 + 8*(i / 2 % 2) of
- * the block. */
+/* Parameter c<i>, 0 <= i < 8, is the result in row lane / 4 + 8*(i / 4) and column 2*(lane % 4) +
+ * i % 2 + 8*(i / 2 % 2) of the block. */
 static const char mma_head[] =
     "static inline void mma(const unsigned *a, const unsigned *b, $ *c0, $ *c1,\n"
     "                       $ *c2, $ *c3, $ *c4, $ *c5, $ *c6, $ *c7)\n"
@@ -54,7 +54,7 @@ static const char mma_gpu[] =
     "        : \"+f\"(*c2), \"+f\"(*c3), \"+f\"(*c6), \"+f\"(*c7)\n"
     "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[2]), \"r\"(b[3]));\n}\n";
 
-/* In the twin, a lane gives data to its warp, and goes on when all lanes have given theirs. */
+/* In the twin, a lane gives data to its warp, and waits until all lanes have given theirs. */
 static const char give_twin[] =
     "struct ts_given { const void *row; unsigned a[4], b[4]; };\n"
     "/* Gives *mine to the warp.  Returns what its lanes gave, until the call after the next. */\n"
@@ -103,7 +103,7 @@ static const char rows_tf32_twin[] =
     "    for (int r = 0; r < 4; r++) {\n"
     "        const $ *from = lane[8 * r + ts_now % 32 / 4].row;\n"
     "        part[r] = tf32(from[ts_now % 4]);\n    }\n}\n";
-/* An ldmatrix of f32: the hardware hands out 32 bits as two elements of 16. */
+/* ldmatrix for f32: the hardware moves an element of 32 bits as if it were two elements of 16. */
 static const char rows_tf32_gpu[] =
     "/* Loads four matrices of 8 x 4: lane 8*r + i gives the address of row i of matrix r, and"
     " gets\n * in register r element lane % 4 of row lane / 4. */\n"
@@ -113,7 +113,7 @@ static const char rows_tf32_gpu[] =
     "                 : \"=r\"(part[0]), \"=r\"(part[1]), \"=r\"(part[2]), \"=r\"(part[3])\n"
     "                 : \"r\"(at) : \"memory\");\n"
     "    for (int r = 0; r < 4; r++)\n        part[r] = tf32(__uint_as_float(part[r]));\n}\n";
-/* Rounds to 10 bits behind the point, ties away from zero. */
+/* Rounds to a mantissa of 10 bits, ties away from zero. */
 static const char tf32_gpu[] =
     "static inline unsigned tf32(float x)\n{\n    unsigned r;\n"
     "    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(r) : \"f\"(x));\n    return r;\n}\n";

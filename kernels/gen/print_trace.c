@@ -1,6 +1,7 @@
 /* Prints code as the instrumented kernel: the same loops and conditions, and for each statement the
- * addresses that it accesses (ts_trace).  With `counting`, the same functions print ts_count, where
- * a loop whose variable affects no condition and no bound becomes a factor. */
+ * addresses that it accesses (ts_trace).  If `counting` is set, the same functions print ts_count,
+ * which multiplies by the number of iterations of a loop instead of running it, if no condition or
+ * bound inside depends on the loop's variable. */
 #include "kernels/gen/emit.h"
 
 #include <stdio.h>
@@ -8,9 +9,9 @@
 struct trace {
     struct emit m;
     int line_bytes;
-    bool counting;  /* prints ts_count and fills the table; if false, prints ts_trace */
+    bool counting;  /* true: prints ts_count and fills the table; false: prints ts_trace */
     int block, n_blocks;  /* the current block; blocks are numbered in the order of the code */
-    const char *times;                    /* counting: the variable with the number of runs */
+    const char *times;    /* counting: the C variable that says how often the current code runs */
     bool random;                          /* whether ts_trace draws indices */
     int mark;                             /* number of the enclosing marked loop, or -1 */
     struct marked marked;
@@ -21,8 +22,8 @@ struct trace {
 
 /* --- Accesses --------------------------------------------------------------------------------- */
 
-/* Whether the access certainly lies in one cache line: its address is a multiple of its size, which
- * is at most that of a line. */
+/* Whether the access certainly lies in one cache line: its address is a multiple of its size, and
+ * its size is at most that of a line. */
 static bool in_one_line(struct trace *t, const struct place *at)
 {
     if (place_bytes(t->m.u, at) > t->line_bytes)
@@ -30,6 +31,7 @@ static bool in_one_line(struct trace *t, const struct place *at)
     return at->lanes == 1 || place_aligned(t->m.u, at);
 }
 
+/* Counts one more access at a site in each run of the current block. streamed: see trace_use. */
 static void count_use(struct trace *t, int site, int streamed)
 {
     for (int i = t->uses.len - 1; i >= 0 && t->uses.data[i].block >= t->block; i--)
@@ -170,7 +172,8 @@ static void print_body(struct trace *t, const struct code *c, int mark)
     emit_line(&t->m, "}");
 }
 
-/* Prints a loop as a factor: "{ const long times_1 = times * trips;". */
+/* Prints for ts_count a loop that does not run: "{ const long times0 = times * trips;" and the
+ * body. */
 static void print_factor(struct trace *t, const struct code *c)
 {
     struct emit *m = &t->m;
@@ -247,8 +250,8 @@ static const char types[] =
     "    int (*mark)(struct ts_sim *, int);\n"
     "};\n\n";
 
-/* Prints a function that calls ts->touch unless `front` holds the line of the access. over: the
- * access may cross lines. */
+/* Prints a function that calls ts->touch unless `front` holds the line of the access. over: whether
+ * the access can lie in more than one line. */
 static void print_filter(struct str *out, const char *name, int shift, bool store, bool over)
 {
     str_printf(out,
@@ -272,7 +275,8 @@ static void print_filters(struct str *out, int line_bytes)
     str_add(out, "\n");
 }
 
-/* Claims the names of local buffers, which must be visible everywhere. */
+/* Claims the names of local buffers for the whole function: the base address of each is a variable
+ * at its top. */
 static void claim_locals(struct emit *m)
 {
     const struct func *f = m->u->func;

@@ -1,11 +1,12 @@
 /* Local buffers become named registers if every access to them is at a constant place.  The
- * accesses must fall into disjoint pieces: vectors, or single elements. A single element inside a
- * vector is a lane of it. */
+ * accesses must fall into disjoint pieces: vectors, or single elements. An access to one element
+ * inside of a vector becomes an access to a lane. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/base/number.h"
 
 #define MAX_PIECES 256
 
+/* The elements [rest, rest + lanes) of a buffer, which register `reg` replaces. */
 struct piece { int64_t rest; int lanes; int reg; };
 
 struct promotion {
@@ -47,8 +48,8 @@ static void collect_access(void *ctx, const struct access *a)
         p->piece[p->n++] = (struct piece){ a->at->rest, a->at->lanes, -1 };
 }
 
-/* Returns the indices of a piece in its buffer as text, for example "2_1".  The last index counts
- * in steps of `unit` elements; dims of extent 1 are left out. */
+/* Returns the indices of a piece in its buffer as text, for example "2_1".  The last index is in
+ * units of `unit` elements.  Dims of extent 1 are left out. */
 static const char *piece_suffix(struct promotion *p, const struct piece *x, int64_t unit)
 {
     const struct buffer *b = &p->u->func->buffer[p->buffer];
@@ -116,8 +117,8 @@ static void promote_scope(struct unit *u, struct code *scope)
     scope->buffer = -1;
 }
 
-/* Moves the statements of a scope that needs no braces, and its registers, to the enclosing
- * block. */
+/* Moves the statements of a scope that needs no braces to `out`, the new content of the block
+ * `around`, which declares the scope's registers from now on. */
 static void dissolve(struct unit *u, struct code *scope, struct block *around, struct block *out)
 {
     for (int i = 0; i < u->regs.len; i++)
@@ -135,8 +136,8 @@ static bool holds_scope(const struct block *b)
     return false;
 }
 
-/* Whether b contains several tiles one after the other (pieces of a cut loop).  Each then keeps
- * its braces, and all keep their short names. */
+/* Whether b contains several tiles one after the other, for the pieces of a cut loop.  The scopes
+ * then keep their braces, so that the registers of each tile can have the same short names. */
 static bool holds_pieces(const struct block *b)
 {
     int n = 0;

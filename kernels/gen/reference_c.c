@@ -90,7 +90,7 @@ static void print_value(struct reference *r, const struct val *v, bool operand)
         return;
     case VAL_FUNCTIONS: print_call(r, v); return;
     case VAL_SELECT: print_select(r, v, operand); return;
-    case VAL_PICK: case VAL_KIND_COUNT: default:      /* print_picks has printed the picks */
+    case VAL_PICK: case VAL_KIND_COUNT: default:      /* print_picks has removed the picks */
         UNREACHABLE();
     }
 }
@@ -115,7 +115,7 @@ static void close_loops(struct reference *r, int n)
 }
 
 /* Prints "const long at = ref_pick(..);" for each pick around the value v.  Returns the value
- * inside the picks, which has none, because builders of operators put picks outermost. */
+ * inside of these picks.  It has no picks itself: builders of operators put picks outermost. */
 static const struct val *print_picks(struct reference *r, const struct val *v)
 {
     for (; v->kind == VAL_PICK; v = v->b) {
@@ -129,8 +129,8 @@ static const struct val *print_picks(struct reference *r, const struct val *v)
     return v;
 }
 
-/* Prints "Conv[..] = " and the value, or an accumulation in sum with the reduction loops around
- * it. */
+/* Prints the body of a node's spatial loops: "Conv[..] = " and the value.  For a reduction, prints
+ * the loops that accumulate the value in `sum` first. */
 static void print_body(struct reference *r, const struct node *n)
 {
     struct emit *m = &r->m;

@@ -1,33 +1,34 @@
-/* In a straight line of statements every distinct load happens once: a load that is used again
- * gets a name, right before its first use.  A store ends the life of the names it may
- * overwrite.
+/* A straight line of statements loads every distinct element once: a load that is used again sets a
+ * named register, right before its first use.  After a store to a place, the registers of places
+ * that it may overwrite are not used any more.
  *
- * Names live in vector registers, which are few.  Where a line needs more registers than there are
- * (for accumulators of a large tile, and inputs that its taps share), the name whose next use is
- * farthest is given up (Belady 1966) and its load is repeated. Compilers would merge the two loads
- * again, and then spill accumulators to keep the value: 0.78 of the speed.  To prevent this, the
- * second load goes through a copy of the pointer whose origin is hidden from the compiler
- * (CODE_AGAIN). */
+ * Vector registers are few.  Where a line needs more than there are (for accumulators of a large
+ * tile, and inputs that its taps share), the value whose next use is farthest is given up (Belady
+ * 1966), and loaded again at this use. Compilers would merge the two loads, and then spill
+ * accumulators to keep the value: 0.78 of the speed.  To prevent this, the second load goes through
+ * a copy of the pointer (CODE_AGAIN), and the compiler does not know where the copy points. */
 #include "kernels/gen/gen_impl.h"
 
 #include <limits.h>
 
 #define N_BUCKETS 256
 
-/* A load. reg: the register that it gets at its second use; -1 before. */
+/* A load whose value can be used again. reg: the register that holds the value; -1: the value has
+ * not been used a second time so far. */
 struct loaded { struct code_term *first; int reg; struct loaded *next_here; };
 
-/* A value of a place in memory. time: numbers of the reads of the line that use this value. */
+/* A value of a place in memory, from one store to the next. time: the numbers of those reads of the
+ * line that use the value. */
 struct read_value {
     struct place at;
     VEC(int) time;
     int n_past;                           /* how many of these reads are done */
-    struct loaded *now;                   /* the load that holds it; NULL: in no register */
-    int again;                            /* pointer copy of its last load; -1: no load yet */
+    struct loaded *now;                   /* the load that holds it now; NULL: in no register */
+    int again;  /* the copy of the pointer that its last load went through; -1: no load yet */
     struct read_value *next;
 };
 
-/* Copy number `again` of the pointer to a buffer. It is made before statement `before`. */
+/* The copy number `again` of the pointer to a buffer, made right before the statement `before`. */
 struct copy { int buffer, again, before; };
 
 struct share {
@@ -35,13 +36,13 @@ struct share {
     const bool *stored;  /* per buffer: whether the enclosing loop nest stores to it */
     struct read_value *bucket[N_BUCKETS];
     VEC(struct read_value *) all;
-    /* the value of each read, in order; NULL: a place that only conditional loads read */
+    /* the value of each read, in order; NULL: only conditional loads have read the place so far */
     VEC(struct read_value *) read;
     int time;                             /* index of the next read */
     VEC(struct read_value *) at_hand;     /* values in registers now */
     int capacity;
     int statement;
-    struct loaded **here;                 /* end of the list of loads of the current statement */
+    struct loaded **here;                 /* the end of the list of this statement's loads */
     VEC(struct copy) copies;
 };
 
@@ -62,8 +63,8 @@ static struct read_value *value_new(struct share *s, const struct place *at)
     return v;
 }
 
-/* First pass: notes a read.  A conditional load may use a value that another load put in a
- * register, but does not create the value: otherwise it would not stay conditional. */
+/* First pass: notes a read.  A conditional load can use a value that an unconditional load before
+ * it put in a register.  It does not create a value itself: it would then be unconditional. */
 static void note_read(void *ctx, struct code_term *load, bool in_select)
 {
     struct share *s = ctx;
@@ -114,8 +115,8 @@ static void drop(struct share *s, int i)
     s->at_hand.data[i] = vec_pop(&s->at_hand);
 }
 
-/* Whether a load may be repeated through a copy of the pointer. This is illegal if the code stores
- * through the pointer itself, which is restrict. */
+/* Whether the value can be loaded again through a copy of the pointer. This is illegal if the code
+ * stores through the pointer itself, which is restrict. */
 static bool may_load_again(const struct share *s, const struct read_value *v)
 {
     int b = v->at.buffer;
@@ -123,7 +124,7 @@ static bool may_load_again(const struct share *s, const struct read_value *v)
 }
 
 /* Frees the registers of values without further use. If there are still too many values, frees the
- * one with the farthest next use. */
+ * register of the value whose next use is farthest. */
 static void make_room(struct share *s)
 {
     int farthest = -1;
@@ -191,8 +192,8 @@ static void share_read(void *ctx, struct code_term *load, bool in_select)
 /* The first and last use of a register in the order of all statements. */
 struct life { int first, last; };
 
-/* A pass over all statements. at: the number of statements passed; life: of the n_regs registers
- * that existed before this file added more. */
+/* A pass over all statements. at: the number of statements passed so far. life: the life of each
+ * register; n_regs: the number of registers before this file adds its own. */
 struct share_walk { struct unit *u; int at, n_regs; struct life *life; };
 
 static void note_name(struct share_walk *w, int reg)
@@ -239,10 +240,10 @@ static void mark_read(const struct code_term *t, char *seen)
         mark_read(t->part[i], seen);
 }
 
-/* Counts the registers that are live throughout the statements b[from, to), which follow w->at.
- * These are registers that the statements read or update before they set them, and registers used
- * only before and after the statements (for example, pixels of a tile for which a tap lies in the
- * padding). */
+/* Counts the registers that are live throughout the statements b[from, to). w->at: the number of
+ * statements before these. Such registers are read or updated before the statements set them, or
+ * they are used before and after the statements but not by them (for example, pixels of a tile for
+ * which a tap lies in the padding). */
 static int count_resident(const struct share_walk *w, const struct block *b, int from, int to)
 {
     struct unit *u = w->u;
@@ -271,9 +272,9 @@ static bool holds_loop(const struct block *b)
     return false;
 }
 
-/* Returns how many loads can be kept: the vector registers of the machine, minus the live ones and
- * one for temporary values.  INT_MAX where a limit would not help: outside of innermost loops, in
- * scalar code, and when the tile alone is too large. */
+/* Returns how many loads the line can keep in registers: the vector registers of the target, minus
+ * the live ones and one for temporary values.  Returns INT_MAX (no limit) where a limit would not
+ * help: outside of innermost loops, in scalar code, and when the tile alone is too large. */
 static int capacity(const struct share_walk *w, const struct block *b, int from, int to)
 {
     if (w->u->lanes == 1 || holds_loop(b))
@@ -282,8 +283,8 @@ static int capacity(const struct share_walk *w, const struct block *b, int from,
     return left < 2 ? INT_MAX : left;
 }
 
-/* Rewrites the statements and adds the copies of pointers and the named loads before the statements
- * that need them. */
+/* Appends the statements b[from, to) to `out`, and before each of them the copies of pointers and
+ * the loads into registers that it needs. first: the loads of each statement. */
 static void rewrite_line(struct share *s, const struct block *b, int from, int to,
                          struct loaded **first, struct block *out)
 {

@@ -1,10 +1,11 @@
-/* The table of targets, the check which targets this machine can run, and the loop kinds that each
- * target allows. */
+/* The table of targets, the checks which of them this machine can run, and the kinds of loops and
+ * memories that the code for each target can have. */
 #include "kernels/gen/target.h"
 
 #include "kernels/base/rng.h"
 
-/* The flag of plain C, which on x86 is compiled for any CPU and not for this machine's vectors. */
+/* The flag for plain C: on x86, plain C is compiled for any CPU and not for this machine's vectors.
+ * On other architectures than ARM it is a flag that changes nothing. */
 #if defined __x86_64__
 #define ANY_CPU "-march=x86-64"
 #elif defined __aarch64__
@@ -54,7 +55,7 @@ static bool always(void)
     return true;
 }
 
-/* CPUs can have every kind of loop that needs no GPU. */
+/* The kinds of loops that code for a CPU can have: all that need no GPU. */
 #define CPU_LOOPS \
     (1u << LOOP_SERIAL | 1u << LOOP_PARALLEL | 1u << LOOP_VECTORIZE | 1u << LOOP_UNROLL)
 #define CPU_MEMORIES (1u << MEMORY_GLOBAL | 1u << MEMORY_LOCAL)
@@ -73,7 +74,8 @@ static const struct target targets[] = {
 #include "kernels/gen/target.def"
 };
 
-/* The code is CUDA C (gen_cuda). gen_c generates its host twin: plain C for any CPU. */
+/* The target of CUDA C (gen_cuda). gen_c generates the host twin of its kernels: plain C for any
+ * CPU. */
 static const struct target cuda = {
     .isa = "cuda", .registers = 255, .annotations = GPU_LOOPS, .memories = GPU_MEMORIES,
     .gcc = plain_gcc, .clang = plain_clang, .runs_here = always, .gpu = true,

@@ -15,13 +15,13 @@ struct target {
     const char *isa;                      /* the name of the target: "avx512" */
     int vector_bytes;                     /* 0: no vectors, plain C */
     int registers;                        /* vector registers; without vectors, scalar ones */
-    unsigned annotations;                 /* the kinds of loops it can have: bits 1 << loop_ann */
-    unsigned memories;                    /* the memories it can have: bits 1 << memory_scope */
-    const char *emulated;                 /* target that valgrind runs instead; NULL: this one */
-    int chains; long rounds;              /* size of the FMA ceiling's loop (gen_peak) */
+    unsigned annotations;            /* the kinds of loops that its code can have: 1 << loop_ann */
+    unsigned memories;               /* the memories that it can have: bits 1 << memory_scope */
+    const char *emulated;            /* the target to generate under valgrind; NULL: this one */
+    int chains; long rounds;              /* multiply-adds and iterations of gen_peak's loop */
     const char *const *gcc, *const *clang;         /* compiler flags, NULL-terminated */
     bool (*runs_here)(void);
-    bool gpu;  /* a GPU: gen_c makes the host twin (gen_cuda), whose times mean nothing */
+    bool gpu;  /* whether gen_c makes the host twin of a GPU's kernels; its times mean nothing */
     void (*print)(struct unit *u, struct str *out);        /* prints the text of gen_c */
 };
 
@@ -46,8 +46,8 @@ const char *const *target_flags(const struct target *t, bool is_clang);
 /* Returns a hash of GEN_VERSION and the flags of all targets, which together with the compiler
  * determine the machine code of a nest. Times of code with another hash are out of date. */
 uint64_t target_code(void);
-/* Whether a flag forbids clang what `set autovectorize on` allows. Such a flag must be left out,
- * because no later flag undoes it and clang has no options for single functions. */
+/* Whether a flag forbids clang what `set autovectorize on` allows. The caller must then leave the
+ * flag out: no later flag undoes it, and clang has no options for single functions. */
 bool target_binds(const char *flag);
 /* Fails with ERR_STEP at the first loop or buffer of f that code for t cannot have. */
 bool target_takes(const struct target *t, const struct func *f, struct err *e);

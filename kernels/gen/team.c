@@ -1,25 +1,25 @@
-/* How the threads of a team share the iterations of a parallel loop. */
+/* The OpenMP pragma of a parallel loop: how the threads of a team share its iterations. */
 #include "kernels/gen/gen_impl.h"
 
 #include <math.h>
 
-/* The threads of a long loop take its parts dynamically, so that none waits long for a thread whose
- * core also did other work. This made a BERT 5 % faster on two cores of a virtual machine.  A part
- * is one iteration, or enough iterations for PART_UPDATES element updates.  These take a core 6 us
- * or longer, and taking a part costs less than 1 us.  A fixed number of parts would not suffice for
- * many threads. A loop with LONG_UPDATES takes 0.2 ms; in shorter loops this costs more than it
- * saves. */
+/* The threads of a long loop take its parts dynamically, so that no thread waits long for another
+ * one whose core also did other work. This made a BERT 5 % faster on two cores of a virtual
+ * machine.  A part is one iteration, or enough iterations for PART_UPDATES element updates.  So
+ * many updates take a core 6 us or longer, and taking a part costs less than 1 us.  A fixed number
+ * of parts would not suffice for many threads. A loop with LONG_UPDATES takes a core 0.2 ms.  In
+ * shorter loops, dynamic parts cost more than they save. */
 #define PART_UPDATES 5e5
 #define LONG_UPDATES (32 * PART_UPDATES)
-#define LEAST_ITERATIONS 16
+#define LEAST_ITERATIONS 16               /* of a loop whose parts are taken dynamically */
 
 static bool depends_on(const struct code *inner, const struct expr *var)
 {
     return expr_uses(inner->begin, var) || expr_uses(inner->end, var);
 }
 
-/* Returns how many directly nested parallel loops start at c.  One team of threads shares their
- * iterations. */
+/* Returns how many directly nested parallel loops begin at c and can be collapsed: their bounds do
+ * not depend on one another.  One team of threads shares the iterations of all of them. */
 static int count_collapse(const struct code *c)
 {
     const struct expr *vars[MAX_DIMS];
@@ -38,7 +38,7 @@ static int count_collapse(const struct code *c)
     return n;
 }
 
-/* Returns how often all statements of the block together update an element. */
+/* Returns the number of elements that all statements of the block together update, at most. */
 static double updates(const struct block *b)
 {
     double sum = 0;

@@ -1,13 +1,14 @@
 /* Tensor blocks (nest/tensor.h) as code: every lane of a warp loads its part of both operands, and
  * the instruction mma.m16n8k16 (m16n8k8 of f32 as tf32) multiplies the parts of all lanes.
  *
- * A 16 x 16 operand is four matrices of 8 x 8, one in each register of a lane.  Lane 4 * i + j has
- * in register r the elements 2 * j and 2 * j + 1 of row i of matrix r.  An operand of f32 is
- * 16 x 8, its matrices are 8 x 4, and the lane has element j of row i.  A lane gets its elements
- *     by ldmatrix, if the 8 elements of a row lie side by side in shared memory: lane 8 * r + i
- *     gives the address of row i of matrix r, and the hardware distributes the elements.  It can
- *     also transpose the matrices;
- *     else by loads of two elements at once, or of single elements, from any memory. */
+ * An operand of 16-bit elements is 16 x 16: four matrices of 8 x 8, one for each of the 4 registers
+ * of a lane.  Lane 4 * i + j has in register r the elements 2 * j and 2 * j + 1 of row i of matrix
+ * r.  An operand of f32 is 16 x 8, its matrices are 8 x 4, and the lane has element j of row i.
+ *
+ * A lane loads its elements by ldmatrix if the 16 bytes of a row lie side by side in shared memory:
+ * lane 8 * r + i gives the address of row i of matrix r, and the hardware distributes the elements.
+ * It can also transpose matrices of 16-bit elements.  Otherwise the lane loads two elements at
+ * once, or single elements, from any memory. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/ir/simplify.h"
 #include "kernels/nest/tensor.h"
@@ -15,8 +16,9 @@
 #define MATRIX_SIDE 8
 #define MATRIX_ROW_BYTES 16
 
-/* An operand of the block. idx: the indices of an element as expressions over the loop variables of
- * the block. is_a: whether the operand has rows; else it has columns. */
+/* An operand of the block. is_a: whether its elements have rows and steps of the sum; if not, they
+ * have steps and columns. idx: the indices of an element as expressions over the loop variables of
+ * the block. lane: the variable of the lane. */
 struct operand {
     struct unit *u;
     struct env *env;
@@ -27,11 +29,11 @@ struct operand {
     const struct expr *lane;
 };
 
-/* The position of an element: row or column 8 * side_high + side_low of the block, and step
- * steps_of() * sum_high + sum_low of its sum. */
+/* The position of an element in the block: row or column 8 * side_high + side_low, and step
+ * steps_of(operand) * sum_high + sum_low of the sum. */
 struct position { const struct expr *side_high, *side_low, *sum_high, *sum_low; };
 
-/* Returns the steps of the sum in one matrix. */
+/* Returns how many steps of the sum one matrix of the operand has: 8, or 4 for f32. */
 static int steps_of(const struct operand *x)
 {
     return MATRIX_ROW_BYTES / x->u->func->buffer[x->load->source].type->bytes;
@@ -49,7 +51,7 @@ static const struct expr *of_lane(const struct operand *x, int64_t by, int64_t n
     return expr_simplify(p, expr_modc(p, expr_divc(p, x->lane, by), n));
 }
 
-/* Returns the place of an element, for one lane. */
+/* Returns the place of the element at a position. */
 static struct place place_of(const struct operand *x, const struct position *at)
 {
     struct exprs *p = x->u->func->pool;
@@ -74,8 +76,9 @@ static struct place place_of(const struct operand *x, const struct position *at)
     return place;
 }
 
-/* Whether the n elements for *low = first, first + 1, ... lie side by side, at an address that is a
- * multiple of their size. low: points to a member of *at. */
+/* Whether the n elements at positions *at with *low = first, first + 1, ... lie side by side, at an
+ * address that is a multiple of their size together. low: a pointer to a member of *at, which is
+ * `first` afterwards. */
 static bool side_by_side(const struct operand *x, struct position *at, const struct expr **low,
                          const struct expr *first, int n)
 {
@@ -94,7 +97,7 @@ static bool side_by_side(const struct operand *x, struct position *at, const str
     return together;
 }
 
-/* Sets the one of the four matrices in which `at` lies: matrix r, or for r < 0 matrix lane / 8. */
+/* Puts position *at into matrix r of the four; r < 0: into matrix lane / 8. */
 static void in_matrix(const struct operand *x, struct position *at, int r)
 {
     const struct expr *low = r < 0 ? of_lane(x, 8, 2) : number(x, r % 2);
@@ -103,7 +106,8 @@ static void in_matrix(const struct operand *x, struct position *at, int r)
     at->sum_high = x->is_a ? high : low;
 }
 
-/* Loads by ldmatrix.  Returns false if the elements do not lie side by side in shared memory. */
+/* Fills in *out and *place for ldmatrix.  Returns false if the elements of a row or column do not
+ * lie side by side in shared memory. */
 static bool by_rows(const struct operand *x, struct fragment *out, struct place *place)
 {
     struct position at = { .side_low = of_lane(x, 1, 8) };
@@ -113,7 +117,7 @@ static bool by_rows(const struct operand *x, struct fragment *out, struct place 
     out->way = FRAGMENT_ROWS;
     if (!side_by_side(x, &at, &at.sum_low, number(x, 0), steps_of(x))) {
         if (steps_of(x) < MATRIX_SIDE)
-            return false;                 /* ldmatrix transposes elements of 16 bits */
+            return false;                 /* ldmatrix transposes only elements of 16 bits */
         out->way = FRAGMENT_COLUMNS;
         at.sum_low = of_lane(x, 1, 8);
         if (!side_by_side(x, &at, &at.side_low, number(x, 0), MATRIX_SIDE))
@@ -125,7 +129,8 @@ static bool by_rows(const struct operand *x, struct fragment *out, struct place 
     return true;
 }
 
-/* Loads the elements of each register, two at once where they lie side by side. */
+/* Fills in *out and place[] for the two elements of each register: pairs if the two lie side by
+ * side for all four registers, else single elements. */
 static void by_elements(const struct operand *x, struct fragment *out, struct place *place)
 {
     struct exprs *p = x->u->func->pool;
@@ -147,7 +152,7 @@ static void by_elements(const struct operand *x, struct fragment *out, struct pl
     }
 }
 
-/* Loads an element of 32 bits for each register. */
+/* Fills in *out and place[] for one element of 32 bits in each register. */
 static void by_words(const struct operand *x, struct fragment *out, struct place *place)
 {
     struct position at = { .side_low = of_lane(x, 4, 8), .sum_low = of_lane(x, 1, 4) };
@@ -168,8 +173,8 @@ static bool same_loads(const struct code *c, const struct fragment *f, const str
     return same;
 }
 
-/* Returns the number of the fragment for an operand.  Adds a statement that loads it, unless the
- * tensor blocks directly before have loaded it already. */
+/* Returns the number of the fragment for an operand.  Appends a statement that loads it, unless one
+ * of the tensor blocks directly before this one has loaded the same fragment. */
 static int load_fragment(const struct operand *x, int site, struct block *out)
 {
     struct unit *u = x->u;

@@ -1,19 +1,20 @@
-/* The copies that the threads of a block make together: a nest of LOOP_THREADS becomes one loop, in
- * which each thread takes every n-th element, so that adjacent threads copy adjacent elements:
+/* Divides the copies that the threads of a block make together.  A nest of LOOP_THREADS becomes one
+ * loop, in which each of n threads takes every n-th element, so that adjacent threads copy adjacent
+ * elements:
  *
  *     for m, k in threads(64, 8): T[m][k] = A[...]             by 256 threads
  * ==>
  *     for copy in range(2): T[32*copy + thread / 8][thread % 8] = A[...]
  *
- * The result is right only if all threads of the block run it. */
+ * Requires that all threads of the block run the nest, which is not checked here. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/ir/simplify.h"
 
-/* The loops around a tree that are bound to threads; NULL: none for this index. */
+/* The loops around a tree that are bound to thread.x, thread.y and thread.z, or NULL. */
 struct block_threads { struct unit *u; const struct tree *loop[3]; };
 
-/* Sets *index to the number of the thread in its block, a variable that the printer of the kernel
- * declares.  Returns the number of threads of the block. */
+/* Sets *index to the number of the thread in its block.  It is a variable that the printer of the
+ * kernel declares, or 0 in a block of one thread.  Returns the number of threads of the block. */
 static int64_t thread_number(const struct block_threads *b, const struct expr **index)
 {
     int64_t n = 1;
@@ -28,7 +29,8 @@ const struct expr *code_thread_var(struct unit *u, int64_t n)
     return expr_var(u->func->pool, "thread", 0, n - 1);
 }
 
-/* Replaces variable `from` by `with`, and adds the condition `inside` (or NULL) to every store. */
+/* A change of a tree: the variable `from` is replaced by `with`, and every store gets the condition
+ * `inside` in addition; inside NULL: no condition. */
 struct replaced { struct unit *u; const struct expr *from, *with, *inside; };
 
 static const struct expr *replaced_expr(const struct replaced *r, const struct expr *e)
@@ -63,7 +65,7 @@ static const struct tree *replace(const struct replaced *r, const struct tree *t
     return copy;
 }
 
-/* Returns the name of the tile that t fills. */
+/* Returns the name of the tile into which t copies. */
 static const char *tile_of(const struct unit *u, const struct tree *t)
 {
     while (t->kind != TREE_STORE)
@@ -71,7 +73,7 @@ static const char *tile_of(const struct unit *u, const struct tree *t)
     return u->func->buffer[t->buffer].name;
 }
 
-/* Returns the loop of one thread for the nest of LOOP_THREADS that begins at t. */
+/* Returns the loop that replaces the nest of LOOP_THREADS at t: each thread copies its elements. */
 static const struct tree *shared_out(const struct block_threads *b, const struct tree *t)
 {
     struct unit *u = b->u;

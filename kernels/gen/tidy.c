@@ -1,6 +1,6 @@
-/* Conditions move out of the loops that do not change them:
+/* Moves conditions out of the loops that do not change them:
  *     for (k) if (c && d(k)) S   ==>   if (c) for (k) if (d(k)) S       when c does not use k
- * so that a guard of padding is tested once, and the loops inside stay straight. */
+ * A guard of padding is then tested once, and the loops inside it have no branch. */
 #include "kernels/gen/gen_impl.h"
 
 static struct code *branch_of(struct unit *u, const struct expr *cond, struct code *c)
@@ -31,7 +31,8 @@ static void split_condition(struct exprs *p, const struct expr *e, const struct 
     }
 }
 
-/* If c is a serial loop around one branch, moves the invariant part of the condition out of it. */
+/* Moves the invariant part of the condition out of a serial loop c whose body is one branch.
+ * Returns the new branch around c, or c. */
 static struct code *lift_condition(struct unit *u, struct code *c)
 {
     struct code *branch = c->body.item[0];
@@ -79,6 +80,8 @@ static struct code *only_branch(struct unit *u, struct block *b)
     return branch;
 }
 
+/* Appends c. If c is a branch with the condition of the last branch in `out`, merges the two; notes
+ * between them move into the branch. */
 static void add_tidied(struct unit *u, struct block *out, struct code *c)
 {
     int last = out->n - 1;

@@ -1,13 +1,14 @@
 #include "kernels/gen/tile_registers.h"
 #include "kernels/gen/gen.h"
 
-#define OPERANDS 2                        /* registers that every loop has for loaded operands */
-#define DEEPEST 64
+#define OPERANDS 2                        /* registers that every loop needs for its operands */
+#define DEEPEST 64                        /* most rolled loops around a store */
 #define LARGEST (1 << 14)                 /* elements; larger tiles never become registers */
 
 struct tile_walk {
-    int buffer, lanes;                    /* lanes: 2 if stores to the tile are vectors, else 1 */
-    /* inside: within the scope of the tile; known: no place so far depends on a rolled loop */
+    int buffer, lanes;                    /* lanes: 2 if a store to the tile is a vector, else 1 */
+    /* inside: whether the walk is in the scope of the tile. known: whether no store so far has an
+     * index that depends on a rolled loop */
     bool inside, known;
     const struct expr *rolled[DEEPEST];   /* variables of loops that remain loops */
     int n_rolled;
@@ -91,7 +92,8 @@ bool tile_that_spills(const struct func *f, const struct target *t, struct tile_
             return true;
         }
     }
-    /* with more registers left, code_share keeps as many loads as fit */
+    /* If more registers are left beside the tiles, no tile spills: code_share keeps only as many
+     * loads as fit into them. */
     return all + OPERANDS >= t->registers && hot_tile_spills(f, t, out);
 }
 

@@ -13,12 +13,14 @@ int64_t tile_registers(const struct func *f, int buffer, const struct target *t)
  * the number that loaded and broadcast values take in the same loop; 0: the tile alone is too
  * large. */
 struct tile_spill { int tile; int64_t registers, operands; };
-/* Whether the compiler must spill a tile.  If it is not clear, generates the code to find out. */
+/* Whether the compiler must spill a tile, *out.  If the estimate does not decide this, generates
+ * the code and counts its registers. */
 bool tile_that_spills(const struct func *f, const struct target *t, struct tile_spill *out);
 /* Returns the name of a tile that spills, and appends "spills: takes 32 of 16 vector registers" to
  * *out. Returns NULL if no tile spills. */
 const char *tile_spill_note(const struct func *f, const struct target *t, struct str *out);
-/* Returns the name of a tile that fits in registers in `than`, but lies in memory in f; or NULL. */
+/* Returns the name of a tile that fits in registers in the code of `than` and lies in memory in the
+ * code of f; NULL: there is none. */
 const char *tile_that_leaves(const struct func *f, const struct func *than,
                              const struct target *t);
 #endif

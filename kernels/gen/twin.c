@@ -1,14 +1,15 @@
 /* The host twin of CUDA kernels: the same text of the kernels, compiled as C for the CPU (SPEC N).
  *
- * blockIdx and threadIdx are variables there, and a launch runs the blocks one after the other.
- * Kernels without shared tiles and tensor blocks run thread after thread.  In other kernels every
- * thread of a block has a stack of its own, and the threads of a warp run up to the next barrier
- * before the next warp runs.  In a tensor block the lanes of a warp wait for each other and
+ * In the twin, blockIdx and threadIdx are variables, and a launch runs the blocks one after the
+ * other.  Kernels without shared tiles and tensor blocks run thread after thread.  In other kernels
+ * every thread of a block has a stack of its own, and the threads of a warp run up to the next
+ * barrier before the next warp runs.  In a tensor block the lanes of a warp wait for each other and
  * exchange what they loaded.
  *
- * An access to elements of a shared tile first calls ts_read or ts_write, which look for races: a
- * shadow of each element records which threads wrote and read it, and after which barrier (epoch).
- * ts_fault describes the race, and the runner reports it. */
+ * An access to elements of a shared tile first calls ts_read, ts_write or ts_copy, which look for
+ * races.  For each element, ts_shadow has the last threads that wrote and read it, and the epoch in
+ * which they did; a barrier ends an epoch.  The text in ts_fault describes the race, and the runner
+ * reports it. */
 #include "kernels/gen/cuda_impl.h"
 
 static const char head[] =
@@ -17,7 +18,8 @@ static const char head[] =
     "struct ts_index { int x, y, z; };\n"
     "static struct ts_index blockIdx, threadIdx;\n\n";
 
-/* C text of types and messages.  The declarations of ts_tile and ts_shadow come before it. */
+/* C text of types and messages.  It uses ts_tile and ts_shadow, which print_shadow declares before
+ * it. */
 static const char shadow[] =
     "#define __shared__ static\n#define __align__(n) __attribute__((aligned(n)))\n"
     "#define __syncthreads() ts_meet(__LINE__)\n"
@@ -113,7 +115,7 @@ static const char watch[] =
     "    struct ts_fiber *f = &ts_fiber[ts_now];\n"
     "    while (f->waited < f->group - left)\n"
     "        f->at_epoch[++f->waited % 16] = ts_epoch;\n}\n\n";
-/* C text of the threads, which have stacks of their own. */
+/* C text that runs the threads of a block, which have stacks of their own. */
 static const char fibers[] =
     "/* Lets others run until all threads of the block, or of the warp, are at this line. */\n"
     "static __attribute__((noinline)) void ts_wait(int line, int warp)\n{\n"
@@ -214,7 +216,7 @@ static void print_call(const struct emit *m, const struct cuda_kernel *k, const 
     str_add(out, ");\n");
 }
 
-/* Prints a launch without barriers, as a loop over all blocks and threads. */
+/* Prints the launch of a kernel without barriers: loops over all blocks and threads. */
 static void print_loops(const struct emit *m, const struct cuda_kernel *k, struct str *out)
 {
     static const struct { const char *name; int at; } loop[] = {
@@ -230,7 +232,7 @@ static void print_loops(const struct emit *m, const struct cuda_kernel *k, struc
     print_call(m, k, "buffers", out);
 }
 
-#define STACK_BYTES (64 << 10)            /* stack of a thread, besides its arrays */
+#define STACK_BYTES (64 << 10)            /* stack of a thread, without its arrays */
 
 static void print_launch(const struct emit *m, const struct cuda_kernel *k, struct str *out)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_COMPARED (1 << 16)           /* iterations; later ones are assumed to move evenly */
+#define MOST_COMPARED (1 << 16)           /* most iterations of a part of a way that are checked */
 
 /* --- From code to nodes ----------------------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ static bool varies(const struct walk *w, const struct expr *e)
     return false;
 }
 
-/* Notes an access at a site, directly inside of `loop`. */
+/* Notes in w->use an access that is directly inside of `loop`. */
 static void note_use(struct walk *w, const struct walk_node *v, int loop)
 {
     struct site_use *use = &w->use[v->site];
@@ -268,7 +268,7 @@ void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *by
     free(rest);
 }
 
-/* Returns the node of a loop among n nodes and below them; NULL: not found. */
+/* Returns the node of a loop among n nodes and inside of them; NULL: there is none. */
 static const struct walk_node *find_loop(const struct walk_node *v, int n, int loop)
 {
     const struct walk_node *found = NULL;
@@ -278,7 +278,8 @@ static const struct walk_node *find_loop(const struct walk_node *v, int n, int l
     return found;
 }
 
-/* Whether the loop over `var` moves an access by a constant, *stride. */
+/* Whether each iteration of the loop over `var` moves an access by the same number of bytes,
+ * *stride. */
 static bool moves_evenly(const struct walk_node *v, const struct expr *var, int64_t *stride)
 {
     *stride = 0;
@@ -291,7 +292,7 @@ static bool moves_evenly(const struct walk_node *v, const struct expr *var, int6
     return true;
 }
 
-/* Returns the address of an access relative to the start of its buffer. */
+/* Returns the offset of an access in its buffer, in bytes. */
 static inline int64_t offset(const struct walk *w, const struct walk_node *v)
 {
     int64_t at = v->rest;
@@ -302,8 +303,8 @@ static inline int64_t offset(const struct walk *w, const struct walk_node *v)
     return at;
 }
 
-/* Returns how many bytes iteration i of a loop moves an access from where the first iteration has
- * it.  Other loops are in their current iterations. */
+/* Returns how many bytes the access v in iteration i of `loop` lies behind the same access in the
+ * first iteration.  The variables of other loops have their current values. */
 static int64_t way_to(const struct walk *w, const struct walk_node *v, const struct walk_node *loop,
                       int64_t i)
 {
@@ -316,8 +317,9 @@ static int64_t way_to(const struct walk *w, const struct walk_node *v, const str
     return to - first;
 }
 
-/* Adds the next part of a way.  One of its iterations is `period` iterations of the loop, of which
- * `left` remain.  The part ends where the stride changes.  Returns its number of iterations. */
+/* Adds the next part of a way.  One iteration of the part is `period` iterations of the loop.  The
+ * part has at most `left` iterations, and ends where the stride changes.  Returns its number of
+ * iterations. */
 static int64_t add_part(const struct walk *w, const struct walk_node *v,
                         const struct walk_node *loop, int64_t period, int64_t left,
                         struct walk_way *out)
@@ -454,7 +456,7 @@ static void run(struct walk *w, const struct walk_node *v, int n)
             if ((expr_eval(v->cond, w->value) != 0) == v->holds)
                 run(w, v->body, v->n);
         } else if (v->kind == WALK_PICK) {
-            /* The same pseudo-random indices as in the instrumented kernel, which has no data. */
+            /* There is no data, so the index is pseudo-random, as in the instrumented kernel. */
             w->random = w->random * 6364136223846793005u + 1;
             w->value[v->var->var] = (int64_t)(w->random >> 33) % (v->var->hi + 1);
         }

@@ -31,45 +31,50 @@ const char *walk_along(const struct walk *w);  /* axes of the first marked loop,
  * for example in the pieces of a loop that a split does not divide.  The result is then the loop in
  * which the access runs most often. */
 int walk_site_loop(const struct walk *w, int site);
-/* Stores how much memory one iteration of that loop accesses at the site: the number of bytes from
- * the first to the last one, and the number of cache lines if the first byte begins a line. */
+/* Stores how much memory one iteration of the loop walk_site_loop(w, site) accesses at the site.
+ * *bytes: from the first byte to the last one.  *lines: cache lines, if the first byte begins a
+ * line. */
 void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *bytes,
                      int64_t *lines);
-/* How a loop moves the address of an access.  A way of one part moves it by `stride` bytes in each
- * of `trips` iterations.  For example, the way 64*(i % 2) + 4096*(i / 2) has two parts, the
- * innermost first: {64, 2}, and {4096, n}, which moves it by 4096 bytes every two iterations. */
+/* How a loop moves the address of an access.  A way of one part moves the address by `stride` bytes
+ * in each of `trips` iterations.  A way can have several parts, which act like nested loops, the
+ * innermost first.  For example, 64*(i % 2) + 4096*(i / 2) has the parts {64, 2} and {4096, n}: the
+ * second part moves the address by 4096 bytes every two iterations. */
 #define WALK_MOST_PARTS 4
 struct walk_part { int64_t stride, trips; };
 struct walk_way { int n; struct walk_part part[WALK_MOST_PARTS]; };
-/* Returns the way of the access at a site along a loop; if it does not move, {0, trips}. */
+/* Returns how `loop` moves the access at a site; the only part is {0, trips} if the loop does not
+ * move it. */
 struct walk_way walk_way(const struct walk *w, int site, int loop);
-/* Makes walks end early after time `deadline` of clock_s (0: never), or when c is raised. */
+/* Makes walks end early when clock_s() is later than `deadline` (0: no deadline), or when c is
+ * raised. */
 void walk_limit(struct walk *w, double deadline, const struct cancel *c);
 void walk_stop(struct walk *w);                /* ends the walk; for use in a callback */
 bool walk_ended_early(const struct walk *w);   /* whether the last walk ended early */
-/* Counts per marked loop its iterations, and the accesses inside it in all iterations together.
- * *all: the accesses of the whole run.  Does not walk the iterations of loops that no condition or
- * bound depends on.  Returns false when the walk ended early. */
+/* Counts for each marked loop its iterations, and the accesses that all of them make together.
+ * *all: the accesses of the whole run.  Where no condition or bound inside a loop depends on its
+ * variable, multiplies by the number of iterations and does not walk them.  Returns false when the
+ * walk ended early. */
 bool walk_count(struct walk *w, double *iterations, double *accesses, double *all);
 /* Makes the accesses of one run. base[b]: the address of buffer b. */
 void walk_run(struct walk *w, const unsigned long long *base, const struct walk_calls *calls);
 
 /* Walks of code for a GPU, whose threads run in warps of 32.
  *
- * A block runs as one: all its warps make an access before any makes the next one.  This respects
- * barriers, and threads of a warp that make the same access in the same iteration make it together.
- * Iterations are counted from the first one of each thread, as the hardware runs them.  A thread
- * that a condition or the end of its loop leaves out does not take part. */
+ * All warps of a block make an access before any warp makes the next one, so barriers hold.  The
+ * threads of a warp make an access together if they make it in the same iteration.  Iterations are
+ * counted from the first one of each thread, as the hardware runs them.  A thread does not take
+ * part where a condition does not hold for it, or after its loop has ended. */
 #define WALK_WARP 32
 #define WALK_MOST_THREADS 1024
 int walk_n_kernels(const struct walk *w);
-/* Returns the launch of a kernel: the extents of blocks x y z and threads x y z. */
+/* Returns the launch of a kernel: the numbers of blocks in x y z, then of threads in x y z. */
 const int64_t *walk_launch(const struct walk *w, int kernel);
 /* An access of a warp: bit t of active says whether thread t accesses addr[t]. */
 typedef void walk_warp_fn(void *ctx, int warp, uint32_t active, const unsigned long long *addr,
                           unsigned site, unsigned bytes);
-/* Makes the accesses of block number `block`; among the numbers of blocks, x varies fastest. Does
- * nothing when a callback has ended the walk. */
+/* Makes the accesses of block number `block`.  Blocks are numbered with x fastest. Does nothing
+ * when a callback has ended the walk. */
 void walk_block(struct walk *w, int kernel, int64_t block, const unsigned long long *base,
                 walk_warp_fn *access, void *ctx);
 #endif

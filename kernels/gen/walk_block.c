@@ -1,5 +1,5 @@
 /* Walks through the accesses of one block of a GPU's kernel.  Every node is run for all threads of
- * the block at once; a mask has a bit for each thread that takes part. */
+ * the block at once.  A mask says which of the threads take part. */
 #include "kernels/gen/walk_impl.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct block_walk {
     int n, warps;  /* threads of the block, and its warps (the last may be incomplete) */
     int64_t block[3];
     int64_t thread[3][WALK_MOST_THREADS];
-    /* per variable: its value in each thread; NULL: the same in all so far */
+    /* per variable: its value in each thread; NULL: it has not differed between threads so far */
     struct lanes **lanes;
     VEC(int) varying;                     /* the visible variables that differ between threads */
     unsigned long long addr[WALK_MOST_THREADS];
@@ -110,8 +110,7 @@ static void keep_inside(const struct block_walk *b, const struct lanes *l, const
             in->warp[t / WALK_WARP] &= ~(1u << t % WALK_WARP);
 }
 
-/* Runs a loop whose bounds differ between threads, or whose iterations are distributed over the
- * threads. */
+/* Runs a loop whose bounds differ between threads, or whose iterations are the threads. */
 static void run_varying(struct block_walk *b, const struct walk_node *v, const struct mask *m)
 {
     struct lanes *l = lanes_of(b, v->var->var);
@@ -152,7 +151,7 @@ static void run_loop(struct block_walk *b, const struct walk_node *v, const stru
     }
 }
 
-/* Draws a random index for each thread, because there is no data. */
+/* Draws a pseudo-random index for each thread, because there is no data. */
 static void run_pick(struct block_walk *b, const struct walk_node *v)
 {
     struct lanes *l = lanes_of(b, v->var->var);

@@ -9,19 +9,19 @@
 /* STREAM: a non-temporal store, which is counted, but reaches no cache. */
 enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_STREAM, WALK_PICK };
 
-/* A product in an address: coef * other. var: the number of the variable if `other` is one, else
- * -1. varies: the value differs between the threads of a block. */
+/* A product in an address: coef * other. var: the number of the variable that `other` is; -1: it is
+ * no variable. varies: whether the value differs between the threads of a block. */
 struct product { int var; int64_t coef; const struct expr *other; bool varies; };
 
 struct walk_node {
     enum walk_kind kind;
     int loop;                             /* LOOP: its number */
-    bool asks;                            /* LOOP: a condition or bound inside depends on it */
+    bool asks;                            /* LOOP: whether a condition or bound inside uses var */
     const struct expr *var, *begin, *end; /* LOOP; PICK: var */
     const struct expr *cond;              /* IF: the body runs where cond has the value `holds` */
     bool holds;
     enum loop_ann ann;                    /* LOOP */
-    bool varies;                          /* LOOP, IF: bounds or condition differ between threads */
+    bool varies;  /* LOOP: whether var or a bound differs between threads; IF: whether cond does */
     int n;                                /* LOOP, IF: nodes of the body; ACCESS: products */
     const struct walk_node *body;
     /* ACCESS: base[buffer] + rest + the sum of the products, in bytes */
@@ -37,9 +37,9 @@ struct walk_node {
  * which part of a tile the thread fills. */
 struct walk_kernel { int first, n; int64_t extent[6]; const struct expr *thread; };
 
-/* The accesses at a site directly inside of one loop: of all loops with such accesses, the one in
- * which they run most often (`times`). access: the first of these accesses; rest: walk_node.rest of
- * each of them. */
+/* The accesses at a site that are directly inside of `loop`.  If several loops have such accesses,
+ * `loop` is the one in which they run most often, `times` times. access: the first of the accesses;
+ * rest: the member `rest` of the node of each access. */
 struct site_use { int loop; double times; const struct walk_node *access; VEC(int64_t) rest; };
 
 struct walk {

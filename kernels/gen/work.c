@@ -4,23 +4,24 @@
 #include <math.h>
 #include <string.h>
 
-#define FUNCTION_COST 12.0  /* operations of exp and the like */
-#define MOVE_COST 0.5        /* cycles of a move of a lane; most CPUs of today do two in a cycle */
-#define ACROSS_COST 4.0     /* moves that combine the lanes of a vector */
-#define FMA_LATENCY 4.0     /* cycles, as of most CPUs of today */
+#define FUNCTION_COST 12.0  /* arithmetic operations of a call of exp, log, tanh, ... */
+#define MOVE_COST 0.5       /* cycles of a move of a lane; most CPUs of today do two in a cycle */
+#define ACROSS_COST 4.0     /* moves that it takes to combine the lanes of a vector to one */
+#define FMA_LATENCY 4.0     /* cycles from one update of a register to the next */
 #define SPILL_COST 2.0      /* accesses for a register that does not fit: a store and a load */
 
 /* Operations of one execution of a straight line. */
 struct line_work {
     double vector, scalar, loads, broadcasts, stores, scalar_stores, moves;
-    double chain;                         /* longest chain of updates of one register */
+    double chain;                         /* most updates of one register that was set before */
     int statements;
     double pressure;                      /* vectors that are live at once */
-    bool broadcast;                       /* whether is_broadcast holds for a product in it */
+    bool broadcast;                       /* whether is_broadcast holds for one of its products */
 };
 
-/* How the line number `line` uses a register. first, last: its first and last statement that use
- * it; updates: how often it is accumulated into; resident: whether it is live before the line. */
+/* How the straight line number `line` uses a register. first, last: the first and last statement of
+ * the line that use the register; updates: how many statements += or max= it; resident: whether it
+ * is live before the line. */
 struct line_reg { int line, first, last, updates; bool resident; };
 
 struct worker {
@@ -28,7 +29,7 @@ struct worker {
     struct gen_work *out;
     struct line_reg *reg;                 /* per register of the unit */
     VEC(int) used;                        /* registers of the current line */
-    int line, statement;
+    int line, statement;                  /* numbers of the current line and statement */
     double hottest;                       /* cycles of the line that takes most */
 };
 
@@ -66,9 +67,9 @@ static bool is_product(const struct code_term *t)
     return t->kind == TERM_BIN && t->op == VAL_MUL;
 }
 
-/* Whether t is a product of vectors that takes one more register while it is computed, for a scalar
- * that is loaded and broadcast.  With AVX-512 none does, because its instructions broadcast a
- * scalar that they read. */
+/* Whether t is a product of vectors with a loaded scalar that must first be broadcast to a register
+ * of its own.  AVX-512 needs no such register: its instructions broadcast a scalar that they read
+ * from memory. */
 static bool is_broadcast(const struct worker *w, const struct code_term *t)
 {
     return is_product(t) && t->lanes > 1 && w->u->opts->target->vector_bytes < 64 &&
@@ -84,7 +85,7 @@ static void count_operation(struct worker *w, const struct code_term *t, struct 
                  (is_product(t->a) || is_product(t->b));
     if (across)
         l->moves += ACROSS_COST;
-    else if (!fused)                      /* the product is counted, not the sum */
+    else if (!fused)                      /* a fused sum is counted with its product */
         count_arithmetic(w, t->lanes, t->kind == TERM_CALL ? FUNCTION_COST : 1, l);
 }
 
@@ -98,7 +99,8 @@ static bool same_scalar(const struct code_term *x, const struct code_term *y)
 
 static void count_term(struct worker *w, const struct code_term *t, struct line_work *l);
 
-/* Counts a gather. A scalar that several lanes share is broadcast and blended: one move. */
+/* Counts a gather: one move for each distinct scalar. A scalar that several lanes share is
+ * broadcast and blended once. */
 static void count_gather(struct worker *w, const struct code_term *t, struct line_work *l)
 {
     for (int i = 0; i < t->lanes; i++) {
@@ -176,7 +178,7 @@ static double pressure_of(struct worker *w, int n)
     return resident + most;
 }
 
-/* Notes the tile that has the most registers in the line. */
+/* Stores in w->out the tile that has most registers in the line, and their number. */
 static void find_tile(struct worker *w)
 {
     w->out->tile = 0;
@@ -229,7 +231,8 @@ static void add_line(struct worker *w, struct line_work *l, double times, bool i
     }
 }
 
-/* Returns the mean number of iterations of a loop over the values that its bounds can take. */
+/* Returns an estimate of the mean number of iterations of a loop: the difference of the middles of
+ * the ranges of its bounds. */
 static double mean_trips(const struct code *c)
 {
     double n = 0.5 * ((double)c->end->hi + (double)c->end->lo -

@@ -15,7 +15,7 @@ typedef VEC(struct named_array) array_list;
 
 /* --- npy: a magic text, the length of the header, a Python dictionary, data ------------------ */
 
-/* Returns the text after 'key': in the header, or NULL. */
+/* Returns the text after 'key': in the header, or NULL when the key is missing. */
 static const char *header_value(const char *header, const char *key)
 {
     char quoted[32];
@@ -25,7 +25,7 @@ static const char *header_value(const char *header, const char *key)
     return s ? s + 1 + strspn(s + 1, " ") : NULL;
 }
 
-/* Reads element i of data of type `descr` ("<f4"). */
+/* Returns element i of an array of numpy's type `descr` ("<f4"). */
 static f32 element(const char *descr, const char *data, int64_t i)
 {
     union { float f4; double f8; int32_t i4; int64_t i8; } v;

@@ -10,7 +10,7 @@
 #include "kernels/base/err.h"
 #include "kernels/ir/type.h"
 
-/* name: "" if the file has no names.  Integers and doubles become float32. */
+/* An array as float32, whatever its type in the file. name: "" if the file has no names. */
 struct named_array {
     const char *name;
     int rank;
@@ -19,10 +19,11 @@ struct named_array {
 };
 struct arrays { int n; const struct named_array *array; };
 
-/* Reads arrays into arena a.  stem: how the file names in a folder begin, "input" or "output".
- * Fails when the file cannot be read, or has a type or an order that is not supported. */
+/* Reads arrays into arena a.  stem: the beginning of the file names in a folder, "input" or
+ * "output".  Fails when a file cannot be read, or an array in it has an unsupported type or is
+ * stored by columns. */
 bool arrays_read(struct arena *a, const char *path, const char *stem, struct arrays *out,
                  struct err *e);
-/* returns NULL if no array has this name */
+/* Returns NULL if no array has this name. */
 const struct named_array *arrays_find(const struct arrays *all, const char *name);
 #endif

@@ -29,7 +29,7 @@ static bool read_families(struct yaml_load *l, const struct ynode *root, struct 
     return true;
 }
 
-/* Reads `let`, a list of mappings with one pair each: a list, because the order matters. */
+/* Reads `let`, a list of mappings with one pair each.  It is a list because the order matters. */
 static bool read_lets(struct yaml_load *l, const struct ynode *root, struct expert *x)
 {
     const struct ynode *list = yaml_get(root, "let");
@@ -134,7 +134,7 @@ static bool read_root(struct yaml_load *l, struct expert *x)
         && read_lets(l, root, x) && read_steps(l, root, x);
 }
 
-/* "experts/conv2d.yaml" -> "conv2d" */
+/* Returns the id of an expert, "conv2d" for the file "experts/conv2d.yaml". */
 static const char *id_of(struct arena *a, const char *name)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;

@@ -10,9 +10,9 @@
 enum field_type {
     FIELD_BOOL, FIELD_INT, FIELD_INT64, FIELD_UINT64, FIELD_DOUBLE, FIELD_CHARS, FIELD_TEXT,
 };
-/* The meaning of 0 or "".  KEPT: an ordinary value.  LEFT_OUT: a value that YAML does not write.
- * UNKNOWN: the value is unknown; YAML omits it, JSON writes null.  YAML never writes an empty
- * FIELD_CHARS. */
+/* What a member that is 0 or "" means.  ZERO_KEPT: an ordinary value.  ZERO_LEFT_OUT: an ordinary
+ * value, which YAML leaves out.  ZERO_UNKNOWN: the value is unknown; YAML leaves it out, and JSON
+ * writes null.  An empty FIELD_CHARS is left out of YAML in any case. */
 enum field_zero { ZERO_KEPT, ZERO_LEFT_OUT, ZERO_UNKNOWN };
 struct field {
     const char *key;
@@ -22,9 +22,9 @@ struct field {
 };
 struct fields { int n; const struct field *at; };
 
-/* Returns whether the member at address `at` is 0 or "". */
+/* Whether the member at address `at` is 0 or "". */
 bool field_is_zero(const struct field *f, const void *at);
-/* Copies the members in f from one struct to another. */
+/* Copies the members that f lists from one struct to another. */
 void fields_copy(struct fields f, void *to, const void *from);
 /* Returns the rows from key `from` to key `to`, both included; to NULL means the last row. */
 struct fields fields_part(struct fields f, const char *from, const char *to);

@@ -18,8 +18,8 @@
 json_t *json_of_bool(bool x);
 json_t *json_of_int(int64_t x);
 json_t *json_of_uint(uint64_t x);  /* writes a number above 2^63 - 1 as text */
-json_t *json_of_real(double x);                          /* null unless x is finite */
-json_t *json_of_count(double x);                         /* an integer when x is whole */
+json_t *json_of_real(double x);                          /* null if x is not finite */
+json_t *json_of_count(double x);                         /* an integer if x is whole */
 json_t *json_int_or_null(int64_t x);
 json_t *json_real_or_null(double x);
 json_t *json_text(const char *text);
@@ -28,7 +28,7 @@ json_t *json_texts(const char *const *text, int n);
 json_t *json_ints(const int64_t *x, int n);
 void json_text_put(struct str *out, const char *text);   /* appends text in quotes */
 
-/* Sets members: json_put(o, "key", value, "key", value...).  o then owns the
+/* Sets members: json_put(o, "key", value, "key", value...).  Object o takes ownership of the
  * values.  Returns o. */
 #define json_put(o, ...) json_put_pairs(o, __VA_ARGS__, (const char *)NULL)
 #define json_make(...) json_put(json_object(), __VA_ARGS__)
@@ -37,7 +37,7 @@ json_t *json_of_field(const struct field *f, const void *at);    /* at: address 
 /* Sets one member of o for each field of the struct at base.  Returns o. */
 json_t *json_put_fields(json_t *o, struct fields f, const void *base);
 json_t *json_of_fields(struct fields f, const void *base);
-/* Returns a list of n objects, one for each struct of `size` bytes at item. */
+/* Returns a list of n objects, one for each struct of an array; each has `size` bytes. */
 json_t *json_list(struct fields f, const void *item, size_t size, int n);
 
 /* Prints root, indented, with `digits` significant digits and a final newline.  Frees root. */

@@ -64,7 +64,7 @@ void machine_file_print(struct str *out, const struct machine_model *m)
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
-/* Reads the members of the file.  bad: *e holds the first error, and later errors are ignored. */
+/* A reader of the file.  If `bad` is set, *e is the first error, and later errors are ignored. */
 struct machine_reader { struct err *e; bool bad; };
 
 static void refuse(struct machine_reader *r, const char *key, const char *want)
@@ -245,7 +245,8 @@ static int doubts(const struct machine_model *m, const struct machine_model *bef
     return found;
 }
 
-/* Checks write permission, so that this error comes before a minute of measuring. */
+/* Checks that the file can be written.  Otherwise this error would come after a minute of
+ * measuring. */
 static bool may_store(struct err *e)
 {
     struct str path = {0};
@@ -254,8 +255,8 @@ static bool may_store(struct err *e)
     return ok;
 }
 
-/* Saves the measured model, merged with the model in the file.  Tries again when another process
- * has changed the file meanwhile. */
+/* Merges the measured model with the model in the file, and saves the result.  Tries again when
+ * another process has changed the file in the meantime. */
 static bool store(const struct machine *m, const struct machine_model *measured,
                   struct machine_fresh *out, struct err *e)
 {

@@ -22,21 +22,23 @@ typedef bool machine_measure_fn(void *ctx, struct machine_model *out, struct err
  * file. */
 struct machine_fresh {
     struct machine_model model;           /* the best rates of all tries and of `before` */
-    int tries;                            /* number of measurements; 0 if measuring failed */
+    int tries;  /* number of measurements; 0 if one of them failed, or none was made */
     char doubts[512];                     /* why `model` is doubtful; "": no doubt */
-    char less[256];  /* rates of `before` that were kept though all tries were far lower; "" */
+    char less[256];  /* rates of `before` that were kept though all tries were far lower, or "" */
     struct machine_model before;          /* the model stored before, if any */
 };
 #define MACHINE_TRIES 3
-/* Measures the model at most `tries` times and saves it.  On false, out->tries > 0 means that only
- * the saving failed. */
+/* Measures the model at most `tries` times and saves it.  When it returns false with out->tries >
+ * 0, the measurements succeeded, and saving failed. */
 bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
                           int tries, struct machine_fresh *out, struct err *e);
 /* Appends the path of the file. */
 bool machine_file_path(struct str *path, struct err *e);
-/* Saves m.  ERR_CHANGED: the file has changed since it was in state `seen` (file_seen). */
+/* Saves m.  Fails with ERR_CHANGED when the file has changed since it was in state `seen`
+ * (file_seen). */
 bool machine_file_save(const struct machine_model *m, uint64_t seen, struct err *e);
-/* Append the text of the file, and parse it.  An ERR_SYNTAX names the line, an ERR_TYPE the key. */
+/* machine_file_print appends the text of the file, machine_file_parse reads it.  An ERR_SYNTAX
+ * names the line of the error, an ERR_TYPE the key. */
 void machine_file_print(struct str *out, const struct machine_model *m);
 bool machine_file_parse(const char *text, struct machine_model *out, struct err *e);
 /* Returns m as JSON, a new reference, for the file and for `machine --json`. */

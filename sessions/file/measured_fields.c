@@ -5,7 +5,7 @@
 #define KEPT(member) FIELD(OF, member, ZERO_KEPT)
 #define LEFT_OUT(member) FIELD(OF, member, ZERO_LEFT_OUT)
 #define UNKNOWN(member) FIELD(OF, member, ZERO_UNKNOWN)
-/* The counts of a struct access_cost. */
+/* Rows for the members of `cost`, a struct access_cost. */
 #define COST(member, zero) FIELD_AS(#member, OF, cost.member, zero)
 #define COSTS(l1_zero) COST(l1_misses, l1_zero), \
     COST(l2_misses, ZERO_LEFT_OUT), COST(l3_misses, ZERO_LEFT_OUT), \

@@ -211,7 +211,8 @@ static bool read_cache(const struct ydoc *d, const struct ynode *map, struct cac
     return cache_config_check(out, e) || yaml_at(d, l1, e);
 }
 
-/* Checks that each site's tensor is an index into by_tensor, or their number for "others". */
+/* Checks that the `tensor` of each site is an index into by_tensor, or sim->n, which means other
+ * tensors.  Sets sim->n_sites. */
 static bool check_sites(const struct ydoc *d, const struct ynode *list, struct sim_result *sim,
                         struct err *e)
 {
@@ -272,7 +273,7 @@ static bool read_at(const struct ydoc *d, const struct ynode *map, struct measur
     return true;
 }
 
-/* Reads one latency. Older files lack `disturbed` and `others`, which then stay unknown (NAN). */
+/* Reads one latency.  Older files have no `disturbed` and `others`: these become NAN, unknown. */
 static bool read_latency(const struct ydoc *d, const struct ynode *measured, const char *key,
                          struct latency *out, struct err *e)
 {

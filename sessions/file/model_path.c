@@ -7,7 +7,7 @@
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"
 
-/* Adds the absolute path; symbolic links in its folder are resolved when that folder exists. */
+/* Appends path as an absolute path.  If its folder exists, symbolic links in it are resolved. */
 static void add_absolute(struct str *out, const char *path)
 {
     const char *slash = strrchr(path, '/');

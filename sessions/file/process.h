@@ -6,6 +6,7 @@
 
 /* Returns the start time of a process in clock ticks since boot; 0 = unknown. */
 unsigned long long process_started(long pid);
-/* Returns whether that process still runs; with started 0 only the id is compared. */
+/* Whether the process with this id and start time still runs.  If `started` is 0, any process with
+ * this id counts. */
 bool process_alive(long pid, unsigned long long started);
 #endif

@@ -99,7 +99,7 @@ void session_cores_note(const struct session *s, struct str *out)
 
 /* --- Limits of a session file ----------------------------------------------------------------- */
 
-/* Counts the steps that a file of h has.  States shared by branches count once. */
+/* Returns the number of steps that a file of h has.  A step that branches share counts once. */
 static int steps_in_file(const struct history *h)
 {
     int count = 0;
@@ -170,7 +170,8 @@ static bool is_file_name(const char *arg)
     return streq(arg, "-") || str_ends(arg, ".yaml") || str_ends(arg, ".yml") || file_exists(arg);
 }
 
-/* Refuses arg as neither a file nor an operator; suggests the operator with the nearest name. */
+/* Sets the error for arg, which is neither a file nor an operator.  Suggests the operator whose
+ * name is nearest to `first`, its first word. */
 static bool neither(const char *arg, const char *first, struct err *e)
 {
     const char *names[64];
@@ -183,7 +184,7 @@ static bool neither(const char *arg, const char *first, struct err *e)
                     ops_get(0)->example);
 }
 
-/* Refuses a file of arrays, which is not a session. */
+/* Sets the error for a file of arrays, which is not a session.  Returns false. */
 static bool is_arrays(const char *path, struct err *e)
 {
     err_set(e, ERR_SYNTAX, "%.300s holds arrays (inputs, or expected outputs), and no session",

@@ -46,14 +46,15 @@ struct session {
     bool of_model;                      /* opened from ONNX, or the file has kernels/module */
     char model[512];  /* its ONNX file, or that of its network; "" = none or unknown */
     char machine[256];                  /* fingerprint of where it was measured; "" = none */
-    bool dirty;  /* whether steps or texts changed since the last load or save */
-    bool numbers;  /* whether measurements were made since the last load or save */
+    bool dirty;  /* steps or texts have changed since the last load or save */
+    bool numbers;  /* measurements were made since the last load or save */
     uint64_t saved_texts;  /* hash of title, note and kernels at the last session_settled */
     uint64_t on_disk;  /* hash of the file's content when it was loaded or saved; 0 = unknown */
     uint64_t kernel_of;  /* identifies the network that this session is a kernel of; 0: of none */
     bool network;                       /* whether the file gets `kernels:`, even without entries */
-    /* The largest relative error of an algorithm (such as Winograd's) that experts may choose; < 0:
-     * no algorithm. 0: not given: EXPERT_ACCURACY in networks, no algorithm for an operator. */
+    /* The largest relative error of an algorithm (such as Winograd's) that experts are allowed to
+     * choose; negative: they must choose none.  0: the file does not say; experts then use
+     * EXPERT_ACCURACY in a network, and no such algorithm for a single operator. */
     double accuracy;
     struct str kernels;                 /* schedules chosen for kernels (kernels_text.h) */
     VEC(struct session_port) ports;     /* inputs and outputs of the model */
@@ -61,14 +62,13 @@ struct session {
 
 bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
-/* Notes that nothing is unsaved: steps and texts are those of the file, or of a new session. */
+/* Notes that steps and texts are now those of the file, or of a new session: nothing is unsaved. */
 void session_settled(struct session *s);
-/* Whether steps and texts are again those of the last session_settled, for example after an undo.
- * Without saving, only undone steps and measurements are then lost. */
+/* Whether steps and texts are those of the last session_settled again, for example after an undo.
+ * Closing such a session without saving loses only undone steps and measurements. */
 bool session_is_settled(const struct session *s);
 void session_add_port(struct session *s, const char *tensor, const char *value);
-/* Returns the name that the model has for an input or output; the tensor's own name without a
- * model. */
+/* Returns the name of an input or output in the model; without a model, the tensor's own name. */
 const char *session_port_name(const struct session *s, const char *tensor);
 /* Loads a session. path "-" reads standard input.  The session's path is "" unless path is a
  * regular file. */
@@ -77,15 +77,17 @@ bool session_parse(const char *name, const char *text, size_t n, struct session 
                    struct err *e);
 /* Like command_run, but fails with ERR_RANGE when the result would exceed the limits of a file. */
 bool session_run(struct session *s, const char *line, enum command_effect *effect, struct err *e);
-/* Fails with ERR_RANGE unless `steps` more steps (and with `branch` one more branch) fit into a
- * file. */
+/* Fails with ERR_RANGE unless `steps` more steps fit into a file, and one more branch if `branch`
+ * is set. */
 bool session_room(const struct session *s, int steps, bool branch, struct err *e);
 /* Fails with ERR_RANGE when yaml, which session_yaml_in wrote, exceeds a limit of the loader. */
 bool session_fits(const struct session *s, const struct str *yaml, struct err *e);
-/* Saves atomically and sets path, dirty and numbers.  ERR_CHANGED: path is the session's own file,
- * and somebody changed it since the last load or save.  On errors the file stays as it is. */
+/* Saves atomically, sets s->path, and clears the flags `dirty` and `numbers`.  Fails with
+ * ERR_CHANGED when path is the session's own file, and somebody changed it since the last load or
+ * save.  On errors the file stays as it is. */
 bool session_save(struct session *s, const char *path, struct err *e);
-/* Like session_save. ERR_CHANGED: the file has changed since it was in state `seen` (file_seen). */
+/* Like session_save, but fails with ERR_CHANGED when the file has changed since it was in state
+ * `seen` (file_seen). */
 bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e);
 /* Returns s->on_disk when path, under whatever name, is the session's own file; else
  * FILE_ANYTHING. */
@@ -94,11 +96,11 @@ uint64_t session_saw(const struct session *s, const char *path);
 bool session_save_beside(struct session *s, const char *path, struct err *e);
 /* Whether the session's measurements are of another machine. */
 bool session_is_elsewhere(const struct session *s);
-/* Makes this machine the session's.  A file names one machine, so the measurements of another
+/* Sets s->machine to this machine.  A file names only one machine, so measurements of another
  * machine are deleted.  Returns the number of states that lost a measurement. */
 int session_measured_here(struct session *s);
 /* Appends "the other numbers are of 2 cores of this machine, and this process has 1 core" if the
- * session has numbers made with another number of cores.  Such numbers stay.  Call this before
+ * session has measurements made with another number of cores (they are kept).  Call this before
  * session_measured_here. */
 void session_cores_note(const struct session *s, struct str *out);
 /* Appends the text of s for the file `path`: models are named relative to its folder
@@ -113,43 +115,44 @@ bool session_from_onnx(const char *path, const char *dims, struct str *nodes,
  * supported (dims: as above), or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, const char *dims, struct session **out, struct err *e);
 
-/* Writes dir_state()/autosave/NAME-HASH.yaml, which saving or discarding deletes.  Killed processes
- * leave autosaves behind: the newest few per file (or title) are kept for 90 days, the newest one
- * for ever. */
+/* Writes dir_state()/autosave/NAME-HASH.yaml; session_autosave_drop deletes it, and saving does.  A
+ * process that is killed leaves its autosaves behind: the newest few of each file (or title) are
+ * kept for 90 days, the newest one for ever. */
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
 /* An autosave. The hashes and `original` are those of its head (autosave.c). */
 struct autosave {
     char path[512], title[256], original[512], model[512];
-    uint64_t on_disk, network, kernel;  /* kernel: not 0 if these are changes of a kernel */
-    bool numbers;  /* only measurements are new: it is listed, but no question offers it */
+    uint64_t on_disk, network, kernel;  /* kernel: 0 if it is not an autosave of a kernel */
+    bool numbers;  /* only measurements are new: session_autosave_of does not find it */
     double age_s;
 };
 /* Lists the autosaves of dead processes, newest first, for recovery on the start screen.  Returns
  * their number, at most max. */
 int session_autosaves(struct autosave *out, int max);
-/* Finds the newest autosave with changed steps or texts that an earlier run left of this session,
- * because it was killed or quit at once. A session without a file is identified by its operator or
+/* Finds the newest autosave of this session with changed steps or texts.  An earlier run left it,
+ * because it was killed or quit at once.  A session without a file is identified by its operator or
  * graph, a kernel by its operator and its network, any other session by its file.  Returns false
  * when there is no such autosave. */
 bool session_autosave_of(const struct session *s, struct autosave *out);
 /* Like session_autosave_of, for the kernels of a network: finds the newest autosave of each kernel,
  * at most `most` in all.  Returns their number. */
 int session_autosave_kernels(const struct session *network, struct autosave *out, int most);
-/* Whether `other` is an autosave of the kernel's network, or of another kernel of that network. */
+/* Whether `other` is an autosave of the network of `kernel`, or of another kernel of that
+ * network. */
 bool session_autosave_together(const struct autosave *kernel, const struct autosave *other);
 /* Marks s as a kernel of a network, so that its autosave names the network. */
 void session_make_kernel(struct session *s, const struct session *network);
 /* Appends the path of the network to which a kernel's autosave belongs: a recent file, else the
  * model that the network was opened from.  Returns false when there is neither. */
 bool session_autosave_network(const struct autosave *kernel, struct str *out);
-/* Loads an autosave as a session with the path of the original.  Its flag `dirty` is set, or its
- * flag `numbers` if only measurements are new.  Writes a new autosave of *out, then deletes
- * `from`. */
+/* Loads an autosave as a session with the path of the original.  Sets the session's flag `dirty`,
+ * or `numbers` if only measurements are new.  Writes a new autosave of *out, then deletes the old
+ * one. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);
-/* Recent files, newest first.  A session's file enters the list when it is saved.  A file or
- * model that somebody opens to work on enters it by session_remember; the path "" is ignored.
- * Errors are ignored, because the list is only a convenience. */
+/* Recent files, newest first.  Saving a session adds its file to the list; call session_remember
+ * for a file or model that somebody opens to work on.  The path "" is ignored, and so are errors:
+ * the list is only a convenience. */
 void session_remember(const char *path);
 int session_recent(char (*out)[512], int max);
 #endif

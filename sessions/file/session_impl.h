@@ -11,6 +11,6 @@
 bool session_parse_file(const char *path, const struct str *text, struct session **out,
                         struct err *e);
 
-/* Computes measured_key of the state after step n of a path. */
+/* Sets `out` to measured_key of the state after step n of a path (history_path). */
 void session_state_key(char out[20], const struct history *h, const int *path, int n);
 #endif

@@ -17,7 +17,7 @@
 
 struct loader {
     struct arena *a;
-    const char *file;  /* model paths are relative to this file's folder; NULL: to "." */
+    const char *file;  /* model paths are relative to the folder of this file; NULL: to "." */
     struct ydoc doc;
     struct history *h;
     int n_steps;
@@ -32,7 +32,7 @@ static bool fails_at(struct loader *l, const struct ynode *node)
 
 /* --- Branches --------------------------------------------------------------------------------- */
 
-/* Reads a step.  A step of the form {held: STEP} need not apply. */
+/* Reads a step.  A step of the form {held: STEP} is accepted even if it does not apply. */
 static bool load_step(struct loader *l, const struct ynode *item)
 {
     static const char *const keys[] = { "held", NULL };
@@ -62,7 +62,8 @@ static bool load_steps(struct loader *l, const struct ynode *list)
     return true;
 }
 
-/* Sets the entry of the current branch in l->at: the key `at`, or else the last step. */
+/* Sets the entry of the current branch in l->at to the value of the key `at`, or else to the last
+ * step. */
 static bool load_at(struct loader *l, const struct ynode *map)
 {
     const struct ynode *at = yaml_get(map, "at");
@@ -167,7 +168,8 @@ static bool load_history(struct loader *l, const struct ynode *root)
 
 /* --- Measurements ----------------------------------------------------------------------------- */
 
-/* Returns the state a measurement belongs to, or -1 when the key does not match the steps. */
+/* Returns the state that a measurement belongs to, or -1 when no state has its branch, step and
+ * key. */
 static int measured_state(struct loader *l, const struct measured_at *m)
 {
     for (int b = 0; b < history_n_branches(l->h); b++) {
@@ -222,7 +224,7 @@ bool session_fits(const struct session *s, const struct str *yaml, struct err *e
                 yaml->len, SESSION_MAX_BYTES);
         return err_fix(e, "delete a branch that is not needed any more: delete NAME");
     }
-    if (yaml->len < 2 * (size_t)YAML_NODES_MAX)          /* each value takes at least two bytes */
+    if (yaml->len < 2 * (size_t)YAML_NODES_MAX)  /* too short: a value takes at least two bytes */
         return true;
     struct arena *a = arena_new();
     struct ydoc doc;
@@ -281,7 +283,7 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     str_free(&mapped);
     if (ok)
         return true;
-    /* parses the text with its paths as written, so that the column of an error is right */
+    /* parse the text with its paths as written, so that the column of the error is right */
     struct session *unmapped;
     if (session_new(spec, &unmapped, l->e)) {
         session_free(unmapped);
@@ -299,8 +301,8 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     return err_at(l->e, l->e->at.col, len);
 }
 
-/* Reads the schedule of one kernel: its text, one statement per line, and its steps, which must be
- * legal.  s->kernels has the statements in one line. */
+/* Reads the schedule of one kernel into s->kernels: its text and its steps.  Fails when a step is
+ * not legal.  The file has one statement per line, s->kernels all of them in one line. */
 static bool load_kernel(struct loader *l, const struct ynode *map, struct session *s)
 {
     static const char *const keys[] = { "operator", "steps", NULL };
@@ -346,7 +348,7 @@ static bool load_kernels(struct loader *l, const struct ynode *list, struct sess
     return true;
 }
 
-/* Reads the steps of the network itself, which must be legal. */
+/* Reads the steps of the network itself into s->kernels.  Fails when a step is not legal. */
 static bool load_module(struct loader *l, const struct ynode *list, struct session *s)
 {
     if (!list)
@@ -363,7 +365,7 @@ static bool load_module(struct loader *l, const struct ynode *list, struct sessi
         err_set(l->e, ERR_STEP, "a graph with steps is one program: it takes no module steps");
         return yaml_at_text(&l->doc, list->item[0], l->e);
     }
-    /* finds the longest legal prefix; the error is that of the step after it */
+    /* find the longest legal prefix, and report the error of the step after it */
     int n = list->n;
     while (n > 0 && !partition_check(g, n, line, l->e))
         n--;

@@ -1,33 +1,34 @@
-/* The network of a graph: its kernels with the schedules that somebody chose for them
- * (kernels_text.h), and instant ones for the rest (explorer/expert/instant.h). */
+/* The network of a graph.  Its kernels have the schedules that somebody chose for them
+ * (kernels_text.h); all others have instant schedules (explorer/expert/instant.h). */
 #ifndef TS_SESSIONS_SESSION_NETWORK_H
 #define TS_SESSIONS_SESSION_NETWORK_H
 #include "kernels/gen/target.h"
 #include "kernels/module/network.h"
 #include "sessions/file/session.h"
 
-/* Returns the largest relative error of an algorithm that experts may choose in a network whose
- * session has this `accuracy`. */
+/* Returns the largest relative error of an algorithm that experts are allowed to choose in a
+ * network; 0: they must choose no algorithm with such errors. accuracy: as in struct session. */
 double session_network_accuracy(double accuracy);
-/* Returns the accuracy that experts get for s: the one that its steps set; else the accuracy of the
- * network whose kernel s is; else, if `network` is NULL, the accuracy of s. */
+/* Returns the same for s. network: the network whose kernel s is, or NULL.  If a step of s sets the
+ * accuracy, it is that; else it is the accuracy of the network, or of s if `network` is NULL. */
 double session_expert_accuracy(const struct session *s, const struct session *network);
-/* Simplifies a graph and builds its network.  accuracy: as in struct session.  target NULL: the
- * best of this CPU.  Fails when chosen steps do not fit their kernel, which the error names. */
+/* Simplifies a graph and builds its network. kernels: the chosen steps (kernels_text.h); accuracy:
+ * as in struct session; target NULL: the best of this CPU.  Fails when chosen steps do not fit
+ * their kernel; the error names the kernel. */
 bool network_of_graph(struct arena *a, const struct graph *g, const char *kernels,
                       double accuracy, const struct target *target, int threads,
                       const struct network **out, struct err *e);
 /* Appends a step of the network itself, such as "module cut T", if it is legal. */
 bool session_network_step(struct session *s, const char *line, struct err *e);
-/* Removes the last step of the network and returns it, for the caller to free; NULL: there is
- * none. */
+/* Removes the last step of the network itself.  Returns the step, which the caller frees, or NULL
+ * if there is none. */
 char *session_network_undo(struct session *s);
-/* Returns the number of kernels in `kernels` that the network does not have: their steps are
- * unused. */
+/* Returns the number of entries of `kernels` whose kernel the network does not have, so that their
+ * steps are unused. */
 int session_network_idle(const struct network *net, const char *kernels);
 /* Whether a session is a graph of several kernels that has no steps of its own. */
 bool session_is_network(const struct session *s);
-/* Whether a session that session_is_network opens as a network by default: it is a model, its file
- * says so, or its graph has more than one convolution or product. */
+/* Whether a session opens as a network by default: session_is_network is true, and it is a model,
+ * its file says so, or its graph has more than one convolution or product. */
 bool session_opens_as_network(const struct session *s);
 #endif

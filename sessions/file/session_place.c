@@ -4,8 +4,9 @@
 #include <string.h>
 #include "kernels/base/file.h"
 
-/* Cuts text at its last `mark` if the name before the mark, or before # and the mark, is an
- * existing file or "-". Returns the text behind the mark, or NULL if it did not cut. */
+/* Cuts text at its last `mark`, if the part before the mark is an existing file or "-"; for the
+ * mark @, also if the part before # is.  Returns the text after the mark, or NULL if it did not
+ * cut. */
 static char *cut(char *text, char mark)
 {
     char *at = strrchr(text, mark);

@@ -6,9 +6,9 @@
 
 /* name: an argument of session_open. branch "": the current branch; step -1: the current step. */
 struct session_place { char *name, *branch; int step; };
-/* Reads FILE#BRANCH@STEP. The whole text is the name if a file of this name ("a#b@1") exists, or if
- * the part before # or @ is not a file (as in an operator). Free *out with session_place_free, also
- * after an error. */
+/* Reads FILE#BRANCH@STEP.  If a file is called like the whole text ("a#b@1"), or no file is called
+ * like the part before # or @ (as in an operator), the whole text is the name.  Free *out with
+ * session_place_free, also after an error. */
 bool session_place_read(const char *arg, struct session_place *out, struct err *e);
 void session_place_free(struct session_place *p);
 /* Makes the place's state the current one. Errors list the branches or steps that exist. */

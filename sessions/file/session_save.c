@@ -11,7 +11,8 @@
 #include "sessions/file/model_path.h"
 #include "sessions/file/kernels_text.h"
 
-/* A copy of the states of one branch; the next history_path overwrites the original. */
+/* A copy of the path of one branch.  The array that history_path returns is valid only until the
+ * next call. */
 struct trail { int n, at; int *id; };
 
 static struct trail path_of(const struct history *h, int b)
@@ -31,8 +32,8 @@ static int shared_states(const struct trail *a, const struct trail *b)
     return n;
 }
 
-/* Returns the branch before b that shares the most steps with b, or -1.  *shared gets the number of
- * shared steps. */
+/* Returns the branch before b that shares the most steps with b, or -1 if none shares a step.  Sets
+ * *shared to the number of shared steps. */
 static int origin_of(const struct trail *paths, int b, int *shared)
 {
     int origin = -1;
@@ -93,7 +94,7 @@ static void write_branches(struct ywriter *w, const struct history *h, const str
     yaml_put_map_end(w);
 }
 
-/* Writes each measured state once, under the first branch that has it. */
+/* Writes the measurement of each state once, under the first branch that has the state. */
 static void write_measured(struct ywriter *w, const struct history *h, const struct trail *paths)
 {
     bool any = false, *done = xcalloc((size_t)history_n_states(h), sizeof *done);
@@ -124,7 +125,8 @@ static void write_lines(struct ywriter *w, const char *key, const char *text)
     yaml_put_text(w, text);
 }
 
-/* Writes text as one line, because the reader accepts no line breaks: \n and \t become blanks. */
+/* Writes text as one line: \n and \t become blanks.  The reader accepts no line break in such a
+ * value. */
 static void write_line(struct ywriter *w, const char *key, const char *text)
 {
     char *line = xstrdup(text);
@@ -135,8 +137,8 @@ static void write_line(struct ywriter *w, const char *key, const char *text)
     free(line);
 }
 
-/* Writes the operator, with model paths as the file `path` needs them. A graph has one statement
- * per line. */
+/* Writes the operator, a graph with one statement per line. path: the session file for which the
+ * paths of models are changed (model_path.h); NULL: they stay as they are. */
 static void write_operator(struct ywriter *w, const char *spec, const char *path)
 {
     struct str lines = {0}, mapped = {0};
@@ -166,7 +168,7 @@ static void write_list(struct ywriter *w, const char *key, int n, const char *co
     yaml_put_seq_end(w);
 }
 
-/* Writes the model's names of inputs and outputs, where they differ from the tensors' names. */
+/* Writes the names that inputs and outputs have in the model, if they differ from the tensors'. */
 static void write_names(struct ywriter *w, const struct session *s)
 {
     bool any = false;

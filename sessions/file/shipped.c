@@ -9,8 +9,8 @@
 
 enum { PLACES = 7 };
 
-/* Writes the path of the folder at the i-th place where it may be. Returns false when no readable
- * folder is there. */
+/* Sets `out` to the path of the folder `name` at the i-th of the places where it is looked for.
+ * Returns false when there is no readable folder. */
 static bool place(int i, const char *name, char *out, size_t size)
 {
     char exe[512] = "";
@@ -37,7 +37,7 @@ bool shipped_dir(const char *name, char *out, size_t size)
     return false;
 }
 
-/* checks every place, because both a build tree and an installed copy may exist */
+/* Checks every place, because a build tree and an installed copy can both exist. */
 bool shipped_file(const char *path)
 {
     static const char *const folder[] = { "examples", "experts", "studies" };

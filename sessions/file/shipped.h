@@ -4,8 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Finds the first folder of this name in $TILESCOPE_HOME, the source tree or the installation. */
+/* Sets `out` to the path of the shipped folder `name`.  Looks in $TILESCOPE_HOME, then in the
+ * source tree, then in the installation.  Returns false when it is in none. */
 bool shipped_dir(const char *name, char *out, size_t size);
-/* Whether a file lies in one of these folders, in any of these places. */
+/* Whether a file lies in one of the three shipped folders, in any of these places. */
 bool shipped_file(const char *path);
 #endif

@@ -29,11 +29,12 @@ bool yaml_bool(const struct ydoc *d, const struct ynode *v, const char *key, boo
 bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, double *out,
                  struct err *e);
 
-/* Reads the keys of f from map into the struct at base. map may have only these keys and those in
- * `more` (NULL-terminated, or NULL). Negative numbers are refused. */
+/* Reads the keys of f from map into the struct at `base`; members without a key keep their values.
+ * more: other keys that map can have (NULL-terminated, or NULL).  Any further key and negative
+ * numbers are errors. */
 bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const char *what,
                       struct fields f, const char *const *more, void *base, struct err *e);
-/* Writes the fields into an open mapping, without numbers that are not finite and without zeros
- * that enum field_zero leaves out. */
+/* Writes the fields into an open mapping.  Leaves out numbers that are not finite, and members that
+ * are 0 or "" if enum field_zero says so. */
 void yaml_fields_write(struct ywriter *w, struct fields f, const void *base);
 #endif

@@ -50,7 +50,8 @@ static size_t offset_of(const struct ydoc *d, int line, int column)
     return (size_t)(s - d->text);
 }
 
-/* Adds line, column (in bytes, both from 1) and the line's text to *e.  Returns false. */
+/* Adds to *e the line, the column in bytes (both count from 1) and the text of the line at a byte
+ * offset. len: the width of the caret line.  Returns false. */
 static bool at_offset(const struct ydoc *d, size_t offset, size_t len, struct err *e)
 {
     size_t start = 0;
@@ -118,7 +119,7 @@ struct yaml_reader {
     int depth;
     int n_nodes;
     const struct ynode *root;
-    bool ended;                           /* whether the first document has ended */
+    bool ended;                           /* the first document has ended */
     struct err *e;
 };
 
@@ -139,8 +140,8 @@ static bool only_blanks_after(const struct ydoc *d, size_t offset)
     return offset >= d->n || strspn(d->text + offset, " \t\r\n") + offset >= d->n;
 }
 
-/* Turns libyaml's error into *r->e.  libyaml reports where it stopped and where the open construct
- * began; when it stopped at the end of the file, only the second place helps. */
+/* Turns libyaml's error into *r->e.  libyaml reports where it stopped and where the construct that
+ * it was reading begins.  When it stopped at the end of the file, only the second place helps. */
 static bool libyaml_error(struct yaml_reader *r)
 {
     const yaml_parser_t *p = &r->parser;
@@ -234,7 +235,7 @@ static bool read_end(struct yaml_reader *r, const yaml_event_t *ev)
     return true;
 }
 
-/* Refuses anchors and tags, which no file of tilescope needs, and too many values. */
+/* Refuses anchors and tags, which no file of tilescope needs, and a file with too many values. */
 static bool check_plain_data(struct yaml_reader *r, const yaml_event_t *ev)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -345,7 +346,7 @@ static int append(void *ctx, unsigned char *data, size_t n)
     return 1;
 }
 
-/* Writes ev and frees it.  Texts are well-formed by now, so only lack of memory can fail. */
+/* Writes ev and frees it.  Texts are well-formed by now, so only a lack of memory makes it fail. */
 static void emit(struct ywriter *w, yaml_event_t *ev, int made)
 {
     if (!made || !yaml_emitter_emit(&w->emitter, ev))
@@ -410,7 +411,7 @@ static void write_scalar(struct ywriter *w, const char *text, yaml_scalar_style_
     emit(w, &ev, made);
 }
 
-/* Whether a YAML reader may take text for null, a boolean, a number or a date. */
+/* Whether a YAML reader could take an unquoted text for null, a boolean, a number or a date. */
 static bool looks_typed(const char *text)
 {
     static const char *const words[] = { "", "~", "null", "true", "false", "yes", "no", "on", "off",
@@ -421,7 +422,8 @@ static bool looks_typed(const char *text)
     return strchr("0123456789+-.", text[0]) != NULL;
 }
 
-/* Whether text has U+0085, U+2028 or U+2029, YAML line breaks that only "..." texts can escape. */
+/* Whether text has U+0085, U+2028 or U+2029.  These are line breaks in YAML; only a text in "" can
+ * escape them. */
 static bool has_other_break(const char *text)
 {
     return strstr(text, "\xc2\x85") || strstr(text, "\xe2\x80\xa8") || strstr(text, "\xe2\x80\xa9");

@@ -13,7 +13,7 @@ enum ynode_kind { YNODE_SCALAR, YNODE_SEQ, YNODE_MAP };
 
 struct ynode {
     enum ynode_kind kind;
-    bool plain;                           /* SCALAR: written without quotes */
+    bool plain;                           /* SCALAR: it is written without quotes */
     int line, column;                     /* where it starts, from 0; columns count characters */
     int end_line, end_column;
     const char *text;                     /* SCALAR: its text */
@@ -41,11 +41,13 @@ bool yaml_at(const struct ydoc *d, const struct ynode *node, struct err *e);
 /* Sets *e to an error at a node.  Returns false. */
 bool yaml_refuse(const struct ydoc *d, const struct ynode *node, struct err *e, enum err_code code,
                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-/* Like yaml_at, for an error at column e->at.col of the scalar's text. Converts that column to a
- * column of the file; if the scalar has escapes, marks the whole scalar. Returns false. */
+/* Like yaml_at, for an error at column e->at.col of the scalar's text: converts it to a column of
+ * the file.  If the text differs from what the file has (escapes), marks the whole scalar.  Returns
+ * false. */
 bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e);
 
-/* Writing in block style unless `flow`; texts are quoted when YAML needs it. */
+/* Writing.  Mappings and lists are in block style, or in flow style ({}, []) if `flow` is set.
+ * Texts are quoted where YAML needs it. */
 
 struct ywriter;
 struct ywriter *yaml_open(struct str *out);

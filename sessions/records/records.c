@@ -102,7 +102,7 @@ static bool no_run(const char *id, struct err *e)
     return err_fix(e, "tilescope records runs");
 }
 
-/* Refuses a run that does not exist, is another machine's, or is in progress in another process. */
+/* Fails when the run does not exist, belongs to another machine, or another process works on it. */
 static bool may_resume(struct records *r, const char *id, struct err *e)
 {
     struct arena *a = arena_new();
@@ -175,7 +175,8 @@ bool records_seek_run(struct records *r, const char *id, bool *found, struct err
     return ok;
 }
 
-/* Orders states: of two copies of one run, the one with the more final state is the later one. */
+/* Returns a number that orders states.  Of two copies of one run, that with the larger number is
+ * the later one. */
 static int finality(enum run_state s)
 {
     return s == RUN_FINISHED ? 2 : s == RUN_STOPPED ? 1 : 0;
@@ -187,8 +188,8 @@ static bool same_run(const struct record_run *a, const struct record_run *b)
         && streq(a->machine, b->machine) && streq(a->started, b->started) && a->seed == b->seed;
 }
 
-/* Handles a run whose id exists already.  Checks that both are the same run, and takes over the
- * state of `run` if it is more final. */
+/* Handles an imported run whose id exists already.  Fails when the two are not the same run.  Takes
+ * over the state of `run` if that is the later copy, and no process here works on the run. */
 static bool put_known_run(struct records *r, const struct record_run *run, struct err *e)
 {
     struct arena *a = arena_new();
@@ -280,7 +281,8 @@ void records_of_candidate(struct arena *a, struct record *out, const struct tune
     out->measure_s = c->measure_s;
 }
 
-/* Hashes the exported line without the task.  Equal hashes in one run mean the same record. */
+/* Returns a hash of the exported line without the task.  Two records of a run that have equal
+ * hashes are copies of one record. */
 static uint64_t content_of(const struct record *rec)
 {
     struct str line = {0};
@@ -292,7 +294,8 @@ static uint64_t content_of(const struct record *rec)
     return hash;
 }
 
-/* Inserts rec into the run that records_seek_run found last. */
+/* Inserts rec into the run that records_seek_run found last.  Sets *added to false if the run has
+ * this record already. */
 static bool insert_record(struct records *r, const struct record *rec, bool *added, struct err *e)
 {
     sqlite3_stmt *s = records_sql(r, SQL_ADD_RECORD, e);

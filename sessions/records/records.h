@@ -38,7 +38,8 @@ void records_set_machine(struct records *r, const char *fingerprint);
 
 /* --- Runs ------------------------------------------------------------------------------------- */
 
-/* KILLED is never stored: a query reports it for a RUNNING run if the run's process is dead. */
+/* RUN_KILLED is never stored.  A query returns it for a stored RUN_RUNNING whose process is
+ * dead. */
 enum run_state { RUN_RUNNING, RUN_FINISHED, RUN_STOPPED, RUN_KILLED };
 extern const char *const records_state_name[];               /* "running" "finished" "stopped"... */
 
@@ -53,17 +54,18 @@ struct record_run {
     const char *machine, *started, *ended;               /* set by queries; ended "" = not yet */
     enum run_state state;
     int64_t n_records;
-    double best_ms;                                      /* the lowest min_ms; 0 = none */
+    double best_ms;  /* the lowest min_ms of its correct records; 0 = there is none */
 };
 
 /* Starts a run of this process on this machine.  Uses spec, isa, threads, strategy, options, seed
  * and budget of *run; stores the new run's id in id. */
 bool records_run_start(struct records *r, const struct record_run *run, char id[RUN_ID],
                        struct err *e);
-/* Continues a stopped, killed or finished run in this process.  ERR_NAME: no such run; ERR_STEP:
- * another process works on the run, or the run belongs to another machine. */
+/* Continues a stopped, killed or finished run in this process.  Fails with ERR_NAME when there is
+ * no such run, and with ERR_STEP when another process works on it or it belongs to another
+ * machine. */
 bool records_run_resume(struct records *r, const char *id, struct err *e);
-/* Ends a run: FINISHED if it spent its budget, STOPPED if somebody stopped it. */
+/* Ends a run. state: RUN_FINISHED if it spent its budget, RUN_STOPPED if somebody stopped it. */
 bool records_run_end(struct records *r, const char *id, enum run_state state, struct err *e);
 
 /* --- Records ---------------------------------------------------------------------------------- */
@@ -75,7 +77,7 @@ struct record {
     uint64_t seed;                       /* seed of the random data in the measurement */
     const char *steps;                   /* canonical, joined by '\n' (records_steps); "" = none */
     enum outcome outcome;
-    const char *reason;                  /* why it failed; "" = no reason */
+    const char *reason;                  /* why the outcome is not ok; "" = no reason */
     double median_ms, min_ms, spread;
     int runs;                            /* number of samples; 0 = not timed */
     double gflops;                       /* 0 = unknown */
@@ -83,8 +85,9 @@ struct record {
     double max_rel_err;                  /* NAN = unknown */
     double compile_s, measure_s;         /* NAN = unknown */
     uint64_t features;                   /* hash of the cost model's features; 0 = none */
-    /* > 0: the time that the GPU memory simulator computed. Such a record was not timed: it has no
-     * samples, and queries about times ignore it. The run's options name the GPU. */
+    /* The time that the GPU memory simulator computed; 0 = none.  A record with such a time was not
+     * timed: it has no samples, and queries about times ignore it.  The run's options name the
+     * GPU. */
     double simulated_ms;
     /* The members below are set by records_add and by queries. */
     const char *spec, *isa; int threads;
@@ -95,7 +98,8 @@ struct record {
 char *records_steps(struct arena *a, const char *const *line, int n);
 /* Splits record.steps into *n lines. */
 const char *const *records_lines(struct arena *a, const char *steps, int *n);
-/* Copies outcome, times and correctness of m; leaves the other fields empty. m owns the texts. */
+/* Sets *out to the outcome, times, rate, correctness and data seed of m; other fields are empty.
+ * The reason is not copied: m owns the text. */
 void records_of_measurement(struct record *out, const struct measurement *m);
 /* Fills *out from a trial, measured or not.  The steps are allocated in a.  The caller sets run,
  * strategy and seed. */
@@ -105,28 +109,29 @@ void records_of_candidate(struct arena *a, struct record *out, const struct tune
 /* Prints the version that is stored in new records: "0.1.0 code 5f31c2aa". The number identifies
  * the generated code and the compiler flags (target_code). */
 void records_version(char out[RECORDS_VERSION]);
-/* Adds a record and commits it.  ERR_NAME: the run is not in this file.  Adding the same record
- * again changes nothing. */
+/* Adds a record with this machine's version and the present date, and commits it.  Fails with
+ * ERR_NAME when the run is not in this file. */
 bool records_add(struct records *r, const struct record *rec, struct err *e);
 
 /* --- Queries ---------------------------------------------------------------------------------- */
 
-/* A member that is NULL, 0 or false does not filter; `machine` is the exception. */
+/* What records a query selects.  A member that is NULL, 0 or false does not restrict it, except for
+ * `machine`. */
 struct record_filter {
     const char *spec, *isa; int threads;
     int64_t task;                        /* its number in records_tasks */
     const char *machine;                 /* a whole fingerprint; NULL = this machine */
-    bool any_machine;
+    bool any_machine;                    /* `machine` is ignored */
     const char *run, *strategy;
     const char *outcome;                 /* one of outcome_name */
     bool good, failed;                   /* good: correct and timed records; failed: all others */
-    const char *before;                  /* a date in UTC; selects older records */
-    bool fastest;                        /* sort by time; if false, by run and trial */
-    int64_t limit;
+    const char *before;                  /* a date in UTC; only older records are selected */
+    bool fastest;                        /* true: sorted by time; false: by run and trial */
+    int64_t limit;                       /* largest number of results */
 };
 
-/* Callback for one record; its texts are valid during the call. Returns false to stop. It must not
- * use r. */
+/* A callback for one record, whose texts are valid during the call.  It returns false to stop the
+ * query.  It must not use the struct records of the query. */
 typedef bool record_take(void *ctx, const struct record *rec);
 bool records_each(struct records *r, const struct record_filter *f, record_take *take, void *ctx,
                   struct err *e);
@@ -134,9 +139,9 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
 bool records_list(struct records *r, const struct record_filter *f, struct arena *a,
                   const struct record **out, int *n, struct err *e);
 
-/* Finds the latest record of these steps of a task on this machine and of this version, from any
- * run; *out is NULL when none exists.  Ignores measurements that were cancelled or failed for lack
- * of a tool or memory. */
+/* Finds the latest record of a task with these steps, made on this machine by this version in any
+ * run.  Sets *out to NULL when there is none.  Ignores measurements that were cancelled or failed
+ * for lack of a tool or memory. */
 bool records_find(struct records *r, const char *spec, int threads, const char *isa,
                   const char *steps, struct arena *a, const struct record **out, struct err *e);
 /* Lists the k fastest correct records that f selects, each with different steps.  Ignores the
@@ -149,13 +154,13 @@ bool records_best(struct records *r, const struct record_filter *f, int k, struc
 bool records_runs(struct records *r, const struct record_filter *f, struct arena *a,
                   const struct record_run **out, int *n, struct err *e);
 
-/* A task on one machine, with a summary of its records. records_tasks sorts them by number. */
+/* A task on one machine, with a summary of its records.  records_tasks lists them by number. */
 struct record_task {
     int64_t task;
     const char *spec, *isa; int threads;
     const char *machine;
     int64_t n_records, n_good, n_runs;
-    double best_ms, best_gflops;         /* 0 = none */
+    double best_ms, best_gflops;         /* of the correct records; 0 = none */
     const char *last;                    /* date of the latest record; "" = none */
 };
 bool records_tasks(struct records *r, const struct record_filter *f, struct arena *a,
@@ -167,12 +172,12 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
  * records. */
 bool records_export(struct records *r, const struct record_filter *f, struct str *out,
                     int64_t *n_records, struct err *e);
-/* Append one line of the exchange format, without the newline. If rec->spec is NULL, the line lacks
- * the task. */
+/* Append one line of the exchange format, without the newline.  If rec->spec is NULL, the line
+ * lacks the task and the machine. */
 void records_json(struct str *out, const struct record *rec);
 void records_run_json(struct str *out, const struct record_run *run);
-/* Output of `records --json`: records_head_json begins an object with the file and the machine of
- * r; the others append whole objects. */
+/* Append the output of `records --json`.  records_head_json only begins an object, with the file
+ * and the machine of r; the other functions append a whole object. */
 void records_head_json(struct str *out, const struct records *r);
 void records_tasks_json(struct str *out, const struct records *r, const struct record_task *task,
                         int n);
@@ -180,13 +185,13 @@ void records_runs_json(struct str *out, const struct records *r, const struct re
                        int n);
 void records_list_json(struct str *out, const struct records *r, const struct record *rec, int n);
 
-/* known: number of records that already existed */
+/* Numbers of runs and records that were added, and of records that existed already (known). */
 struct records_added { int64_t runs, records, known; };
-/* Imports all lines, or none after a cancel (ERR_CANCEL) or a bad line (ERR_SYNTAX, ERR_TYPE,
- * ERR_RANGE or ERR_NAME, with line and column).  name is the file's name in errors. */
+/* Imports all lines of a text.  After a cancel (ERR_CANCEL) or a bad line (ERR_SYNTAX, ERR_TYPE,
+ * ERR_RANGE or ERR_NAME, with line and column) it imports none. name: the file's name in errors. */
 bool records_import(struct records *r, const char *name, const char *text, size_t n,
                     const struct cancel *c, struct records_added *out, struct err *e);
-/* Adds all runs and records of another records file, which is not changed. On an error adds
+/* Adds all runs and records of another records file, which stays as it is.  On an error it adds
  * nothing. */
 bool records_merge(struct records *r, const char *path, const struct cancel *c,
                    struct records_added *out, struct err *e);
@@ -194,16 +199,16 @@ bool records_merge(struct records *r, const char *path, const struct cancel *c,
 /* --- Housekeeping ----------------------------------------------------------------------------- */
 
 struct records_pruned { int64_t records, runs; };
-/* Deletes the records that f selects, then the runs that have no records left. Keeps the `keep`
- * fastest of each task and machine, and all records of runs in progress. With dry it only
- * counts. */
+/* Deletes the records that f selects, then the runs that have no records left.  Keeps the `keep`
+ * fastest correct records of each task and machine, and all records of runs in progress.  If `dry`
+ * is set, only counts what it would delete. */
 bool records_prune(struct records *r, const struct record_filter *f, int64_t keep, bool dry,
                    struct records_pruned *out, struct err *e);
-/* Checks the whole file; ERR_IO says what is damaged. */
+/* Checks the whole file.  Fails with ERR_IO, which says what is damaged. */
 bool records_check(struct records *r, struct err *e);
-/* Returns whether the file is damaged. *e describes the damage. If there is none, *e says so, or
- * why the file cannot be used: it belongs to another program or a newer tilescope, is locked, or is
- * missing. */
+/* Whether the file is damaged.  Sets *e in any case: to the damage, or else to ERR_STEP if the file
+ * is intact, or to the reason why it cannot be used (it belongs to another program or a newer
+ * tilescope, is locked, or is missing). */
 bool records_damaged(const char *path, struct err *e);
 /* Renames an unusable file and its log to FILE.aside-N; *moved is the new name. */
 bool records_set_aside(const char *path, struct str *moved, struct err *e);

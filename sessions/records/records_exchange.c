@@ -16,7 +16,7 @@ static bool goes_on(const struct cancel *c, struct err *e)
 struct exporter {
     struct records *r;
     struct str *out;
-    struct str run;                      /* the run whose line was written last */
+    struct str run;                      /* id of the run whose line was written last */
     const struct record_run *runs; int n_runs;
     int64_t n;
 };
@@ -52,7 +52,7 @@ bool records_export(struct records *r, const struct record_filter *f, struct str
     struct arena *a = arena_new();
     struct exporter x = { .r = r, .out = out };
     struct record_filter runs = { .any_machine = true };
-    /* both queries are one transaction, so that they see the same runs */
+    /* both queries are in one transaction, so that they see the same runs */
     bool ok = records_exec(r, "BEGIN", e);
     if (ok) {
         ok = records_runs(r, &runs, a, &x.runs, &x.n_runs, e)
@@ -94,7 +94,7 @@ struct importer {
     struct records *r;
     const struct cancel *cancel;
     struct records_added added;
-    struct str agreed;  /* run, task and machine of the latest record; agrees() accepted them */
+    struct str agreed;  /* run, task and machine of the latest record, which agrees() accepted */
 };
 
 static bool put_line(struct importer *im, bool is_run, const struct record *rec,
@@ -183,7 +183,7 @@ bool records_import(struct records *r, const char *name, const char *text, size_
 
 /* --- Merge ------------------------------------------------------------------------------------ */
 
-/* State of a merge; the runs of the other file come first, then its records. */
+/* The state of a merge.  The runs of the other file are added first, then its records. */
 struct merger {
     struct records *to;
     const struct cancel *cancel;
@@ -209,7 +209,7 @@ static bool merge_all(struct merger *m, struct records *from)
     const struct record_run *run;
     struct err reading;
     int n = 0;
-    /* One transaction, so that runs and records fit together. */
+    /* reads runs and records in one transaction, so that they fit together */
     m->ok = records_exec(from, "BEGIN", m->e) && records_runs(from, &all, a, &run, &n, m->e);
     for (int i = n - 1; m->ok && i >= 0; i--) {
         bool added = false;

@@ -66,7 +66,7 @@ static void bind(sqlite3_stmt *s, int at, const struct field *f, const void *fro
     case FIELD_INT:    sqlite3_bind_int(s, at, AS(int)); return;
     case FIELD_INT64:
     case FIELD_UINT64: sqlite3_bind_int64(s, at, AS(int64_t)); return;
-    case FIELD_DOUBLE:                   /* NAN becomes NULL */
+    case FIELD_DOUBLE:                   /* SQLite stores NAN as NULL */
         sqlite3_bind_double(s, at, isfinite(AS(double)) ? AS(double) : (double)NAN);
         return;
     case FIELD_TEXT:   sqlite3_bind_text(s, at, AS(char *), -1, SQLITE_TRANSIENT); return;

@@ -1,5 +1,5 @@
-/* Reads a line of the exchange format strictly.  Printing the result gives the same bytes again
- * (records_print.c), so the hash of a line identifies a record. */
+/* Reads a line of the exchange format strictly.  Printing the record (records_print.c) gives the
+ * same text again, so a hash of this text identifies the record. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,8 @@
 struct line_reader {
     struct arena *scratch;
     struct str spec;                     /* the spec that get_spec accepted last */
-    /* file name, text and number of the current line; o: its JSON object; texts are copied to a */
+    /* name of the file, text and number of the current line; arena for its texts; its JSON
+     * object */
     const char *file, *line; int number;
     struct arena *a;
     const json_t *o;
@@ -37,7 +38,7 @@ void records_line_reader_free(struct line_reader *lr)
     free(lr);
 }
 
-/* Returns the column, from 1, of a key at the outermost level of line; 1 when it is missing. */
+/* Returns the column (from 1) of a key at the outermost level of line, or 1 when it is missing. */
 static int column_of(const char *line, const char *key)
 {
     int depth = 0;
@@ -59,8 +60,9 @@ static int column_of(const char *line, const char *key)
     return 1;
 }
 
-/* A line is long, so the error shows only SHOWN bytes of it: the first ones if they contain col;
- * otherwise those from col on, but at least the last LEAST bytes. err_print then draws no caret. */
+/* The error shows only SHOWN bytes of a line, because lines are long: the first ones if column col
+ * is among them, else those from col on.  It shows at least the last LEAST bytes.  If they do not
+ * begin at column 1, err_print draws no caret. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line)
 {
     enum { SHOWN = 72, LEAST = 30 };
@@ -73,7 +75,7 @@ bool records_line_error(struct err *e, const char *file, int number, int col, co
     return err_where(e, file, number, col, part);
 }
 
-/* Sets the error of the line and lr->bad; only the first error of a line counts. */
+/* Sets the error of the line and the flag `bad`.  Later errors of the line are ignored. */
 __attribute__((format(printf, 4, 5)))
 static void refuse(struct line_reader *lr, const char *key, enum err_code code, const char *fmt,
                    ...)
@@ -125,8 +127,8 @@ static int64_t get_int(struct line_reader *lr, const char *key, int64_t lo, int6
     return lr->bad ? lo : json_integer_value(v);
 }
 
-/* Returns the number v, which must be finite and >= lo.  Returns `none` after an error, and for a
- * JSON null if nullable. */
+/* Returns the number v; refuses one that is not finite or below lo.  Returns `none` after an
+ * earlier error, and for a JSON null if `nullable` is set. */
 static double number_in(struct line_reader *lr, const json_t *v, const char *key, double lo,
                         bool nullable, double none)
 {
@@ -153,7 +155,7 @@ static bool get_truth(struct line_reader *lr, const char *key)
     return json_is_true(v);
 }
 
-/* Reads "seed": an integer; above 2^63 - 1, its digits as text. */
+/* Reads "seed": an integer, or, if it is above 2^63 - 1, a text with its digits. */
 static uint64_t get_seed(struct line_reader *lr)
 {
     const json_t *v = value_of(lr, "seed");
@@ -207,7 +209,7 @@ static const char *get_date(struct line_reader *lr, const char *key, bool nullab
     return text;
 }
 
-/* Reads "spec", which must be an operator in the canonical text of this version. */
+/* Reads "spec".  Refuses a text that is not the canonical text of an operator. */
 static const char *get_spec(struct line_reader *lr)
 {
     const struct graph *g = NULL;

@@ -16,7 +16,7 @@ static void text_key(struct str *out, const char *key, const char *text)
         str_add(out, "null");
 }
 
-/* Adds v with the fewest digits (15 to 17) that read back as v; "null" when not finite. */
+/* Adds v with the fewest digits (15 to 17) that read back as v, or "null" if v is not finite. */
 static void add_number(struct str *out, double v)
 {
     char text[40] = "null";
@@ -96,7 +96,7 @@ void records_json(struct str *out, const struct record *rec)
         str_printf(out, ", \"features\": \"%016llx\"", (unsigned long long)rec->features);
     else
         str_add(out, ", \"features\": null");
-    if (rec->simulated_ms > 0)            /* omitted for 0, as in lines of older versions */
+    if (rec->simulated_ms > 0)            /* lines of older versions do not have this key */
         number_key(out, "simulated_ms", rec->simulated_ms);
     add_fields(out, fields_part(records_fields, "version", NULL), rec);
     str_add(out, "}");
@@ -131,7 +131,7 @@ void records_head_json(struct str *out, const struct records *r)
     text_key(out, "machine", records_machine(r));
 }
 
-/* Begins an object with a list; the caller adds the items and "]}\n". */
+/* Appends the beginning of an object with a list; the caller appends the items and "]}\n". */
 static void open_list(struct str *out, const struct records *r, const char *key)
 {
     records_head_json(out, r);

@@ -1,4 +1,4 @@
-/* Queries.  Each one is fixed SQL text with bound values. */
+/* Queries.  Their SQL consists of fixed texts; values are bound. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #define READ "read the records"
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* Returns the outcome with this name; OUTCOME_NONE if this version does not know the name. */
+/* Returns the outcome with this name, or OUTCOME_NONE if this version does not know it. */
 static enum outcome outcome_of(const char *name)
 {
     for (int i = OUTCOME_NONE; i < OUTCOME_COUNT; i++)
@@ -92,7 +92,8 @@ bool records_prepare(struct records *r, const char *sql, const struct clause *c,
     return true;
 }
 
-/* Prepares "SELECT columns from WHERE ... tail LIMIT n"; frees the text of c. */
+/* Prepares the query "SELECT columns from WHERE ... tail LIMIT limit" (limit 0: no limit).  Frees
+ * the text of c. */
 static bool select_rows(struct records *r, const char *columns, const char *from,
                         struct clause *c, const char *tail, int64_t limit, sqlite3_stmt **out,
                         struct err *e)
@@ -107,7 +108,8 @@ static bool select_rows(struct records *r, const char *columns, const char *from
     return ok;
 }
 
-/* Ends a loop over rows and frees s; rc is the result of the last sqlite3_step. */
+/* Frees s after a loop over its rows. rc: the result of the last sqlite3_step.  Returns false with
+ * *e when that is an error. */
 static bool rows_over(struct records *r, sqlite3_stmt *s, int rc, struct err *e)
 {
     bool ok = rc == SQLITE_DONE || rc == SQLITE_ROW || records_fail(r, e, READ);
@@ -142,8 +144,8 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
 struct record_gather {
     struct arena *a;
     VEC(struct record) list;
-    int most;  /* > 0: largest number of records, which have different steps; 0: all records */
-    int *place, room;                    /* hash table of `room` entries: 0, or 1 + index in list */
+    int most;  /* 0: take all records; else take this many at most, each with different steps */
+    int *place, room;  /* hash table of `room` entries: 0 (empty), or 1 + an index in `list` */
 };
 
 static int *place_of(const struct record_gather *g, const struct record *rec)
@@ -244,7 +246,8 @@ bool records_find(struct records *r, const char *spec, int threads, const char *
 
 /* --- Runs and tasks --------------------------------------------------------------------------- */
 
-/* Returns the rows as *n structs of `size` bytes in a; NULL for no rows.  On errors *n is -1. */
+/* Returns the rows as *n structs of `size` bytes in arena a, or NULL if there are none.  On an
+ * error *n is -1. */
 static void *list_rows(struct records *r, sqlite3_stmt *s, struct fields f, size_t size,
                        struct arena *a, int *n, struct err *e)
 {
@@ -349,7 +352,8 @@ static bool count_of(struct records *r, const char *sql, int64_t *out, struct er
     return rows_over(r, s, rc, e);
 }
 
-/* Deletes the selected records, then the runs, tasks and machines that nothing refers to. */
+/* Deletes the chosen records, then those of their runs that have no records left, then the tasks
+ * and machines without runs. */
 static bool delete_victims(struct records *r, struct err *e)
 {
     return records_exec(r,
@@ -376,7 +380,7 @@ bool records_prune(struct records *r, const struct record_filter *f, int64_t kee
     if (!records_end(r, ok, e))
         return false;
     if (!dry)
-        /* an error only leaves the file larger than necessary */
+        /* an error is ignored: it only leaves the file larger than necessary */
         sqlite3_exec(r->db, "VACUUM", NULL, NULL, NULL);
     *out = gone;
     return true;
