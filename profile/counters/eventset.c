@@ -442,8 +442,8 @@ bool event_set_fits(const struct event_set *s, struct counts *why)
 
 struct derivation { const struct known *known; const struct counts *counts; int n; };
 
-/* Looks up a name of a formula. Fails for an event that was not counted and a value that is
- * unknown. */
+/* Looks up a name of a formula. Fails for an event that was not counted, and for another value that
+ * is unknown. */
 static bool look_up(void *ctx, const char *name, struct formula_value *out, struct err *e)
 {
     const struct derivation *d = ctx;

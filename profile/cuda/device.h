@@ -31,8 +31,8 @@ bool cuda_device_info(const struct cuda_device *d, struct cuda_info *out, struct
  * their names and arguments, must outlive the device; its cubin need not.  ERR_COMPILE. */
 bool cuda_device_load(struct cuda_device *d, int module, const struct cuda_object *o,
                       struct err *e);
-/* Copies data to a buffer.  A buffer without memory gets `bytes` bytes; a buffer that has memory
- * must have as many. */
+/* Copies data to a buffer.  A buffer without memory gets `bytes` bytes; a buffer with memory must
+ * have exactly `bytes` bytes. */
 bool cuda_device_put(struct cuda_device *d, int buffer, const void *data, size_t bytes,
                      struct err *e);
 bool cuda_device_get(const struct cuda_device *d, int buffer, void *data, struct err *e);

@@ -9,8 +9,8 @@
 
 #define LEAST_S 0.1  /* shortest time for a share: ten ticks of Linux */
 
-/* Returns the sum of the busy columns of /proc/stat: user nice system idle iowait irq softirq
- * steal.  Time stolen by other virtual machines is busy, too. */
+/* Returns the sum of the busy columns in the first line of /proc/stat: all of "user nice system
+ * idle iowait irq softirq steal" but idle and iowait.  NAN: the file cannot be read. */
 static double all_ticks(void)
 {
     unsigned long long user, nice, system, idle, wait, irq, soft, steal;

@@ -141,8 +141,8 @@ static void read_cache(struct machine *m, int index)
     str_free(&text);
 }
 
-/* Sets a cache that sysfs does not describe, by sysconf. It returns 0 or -1 for unknown values,
- * which cache_geometry_check refuses. */
+/* Sets a cache that sysfs does not describe. sysconf returns 0 or -1 for unknown values, which
+ * cache_geometry_check refuses. */
 static void ask_sysconf(struct cache_geometry *g, int size, int ways, int line)
 {
     struct cache_geometry c = { sysconf(size), (int)sysconf(ways), (int)sysconf(line) };
@@ -181,7 +181,7 @@ static int usable_cores(int granted)
     return n > 0 ? n : 1;
 }
 
-/* Returns how many CPUs share a core with CPU 0, whose list reads "0-1" or "0,64". */
+/* Returns how many CPUs share the core of CPU 0; sysfs lists them as "0-1" or "0,64". */
 static int read_core_threads(void)
 {
     struct str text = {0};

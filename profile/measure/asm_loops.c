@@ -23,8 +23,8 @@ struct flow {
     VEC(struct basic_block) block;
     VEC(struct natural_loop) loop;
     ints order;                           /* blocks in reverse postorder */
-    /* The predecessors of block b that control reaches are before[i] for i from before_first[b] to
-     * before_first[b + 1] - 1. */
+    /* The predecessors of block b are before[i] for before_first[b] <= i < before_first[b + 1].
+     * Blocks that control never reaches are left out. */
     ints before, before_first;
 };
 
@@ -277,10 +277,10 @@ static bool encloses(const struct code_lines *lines, int outer, int inner)
     return inner == outer;
 }
 
-/* Finds the C loop of each machine loop: that of the line of its jump. The compiler may give an
- * outer jump the line of the inner loop, and a loop that hands out iterations to threads has no
- * line of its own. Therefore the C loop of an outer machine loop always encloses that of the inner
- * one. */
+/* Finds the C loop of each machine loop: the C loop of the line of its jump. That line can be
+ * wrong: the compiler may give an outer jump the line of the inner loop, and a machine loop that
+ * hands out iterations to threads has no line of its own. Therefore the C loop of an outer machine
+ * loop is corrected unless it encloses the C loop of the inner one. */
 static void name_loops(struct flow *f)
 {
     for (int i = 0; i < f->loop.len; i++)

@@ -5,9 +5,9 @@
  * - Candidates are compiled in parts, several to a compiler call, one compiler per core at low
  * priority.  While a part is timed, compilers on idle cores compile the next part, one on each
  * core; CPUs that share a core with the kernel stay idle.
- * - Data, the float64 reference and the child are made once.  The child gets the buffers of each
- * next candidate, in the same pages when these have the same size.  After a failure the child is
- * replaced.
+ * - Data, the float64 reference and the child are made once.  The child gets the buffers of one
+ * candidate after the other, in the same pages when the buffers have the same size.  After a
+ * failure the child is replaced.
  * - A candidate is checked before it is timed.  A candidate whose first call is far slower than
  * the fastest one so far is not called again.  A candidate near the fastest is sampled longer.
  * - The results of later calls are checked too, in less time than measure_program takes for this.

@@ -33,7 +33,7 @@ struct shop {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     units todo;
-    int next, working;  /* todo[next...] have not begun; working: number of calls that run now */
+    int next, working;  /* calls from todo[next] on have not begun; working: calls that run now */
     int n_final;                         /* number of final candidates */
     bool stopped;  /* stopped: cancelled, or the environment failed; why: the reason */
     struct err why;
@@ -41,7 +41,7 @@ struct shop {
 
 /* --- Who shares a call ------------------------------------------------------------------------ */
 
-/* Finds the object of a candidate in the cache, without a compiler call. False: not there. */
+/* Finds the object of a candidate in the cache. False: it is not there and must be compiled. */
 static bool find_cached(struct batch_run *r, struct candidate *x)
 {
     struct build_job job = { .cc = &x->job.cc, .source = str_text(&x->text),
@@ -164,8 +164,8 @@ static bool call_compiler(const struct batch_run *r, const struct build_unit *u,
     return ok;
 }
 
-/* Stores the object of a call in its candidates. The caller holds the lock, here and in the next
- * functions. */
+/* Stores the object of a call in its candidates. Callers of this function and the next three must
+ * hold the lock. */
 static void take_object(struct shop *s, const struct build_unit *u, const struct build *b)
 {
     for (int i = 0; i < u->n; i++) {

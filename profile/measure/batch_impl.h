@@ -11,7 +11,7 @@ struct batch {
     struct runner *runner;                 /* the idle child; NULL = none */
     int used;                            /* number of candidates that the child has run */
     int compilers_killed, children_killed;  /* candidates in a row whose process was killed */
-    int part;  /* opts.soon: number of candidates in the last part; 0 = none yet */
+    int part;  /* with opts.soon: number of candidates in the last part; 0 = no part yet */
     int parts;                           /* number of parts so far */
     double best_s;                       /* least seconds per call so far; INFINITY = none yet */
     struct batch_stats stats;
@@ -37,8 +37,9 @@ struct batch_run {
     const struct cancel *cancel;
 };
 
-/* Counts consecutive candidates whose compiler (or child) was killed; with killed false resets the
- * count. Returns false when there were too many to be an accident. */
+/* Updates the number of consecutive candidates whose compiler (or child) was killed. killed: it
+ * happened to one more candidate; false resets the number. Returns false with ERR_ENV when there
+ * were too many to be an accident. */
 bool batch_killed(int *in_a_row, bool killed, struct err *e);
 /* Finishes a candidate with its outcome. */
 void batch_end(struct batch_run *r, struct candidate *x, bool ok, const struct err *e);
@@ -47,16 +48,17 @@ int batch_jobs(const struct batch_run *r);
 /* Returns the number of compilers that may run while a kernel is timed: those that have a core to
  * themselves. */
 int batch_jobs_beside(const struct batch_run *r);
-/* Writes the C of all candidates, or notes why they are refused.  False: cancelled, or no disk
- * space. */
+/* Writes the C of each candidate, or notes why the candidate is refused.  False: cancelled, or the
+ * environment failed. */
 bool batch_write(struct batch_run *r, struct err *e);
 /* Begins to compile the kernels of all candidates of r, with `jobs` compilers.  r must live until
  * batch_build_end. */
 struct shop;
 struct shop *batch_build_begin(struct batch_run *r, int jobs);
 /* Waits until all candidates of s are compiled or refused with a reason, and frees s; uses
- * batch_jobs compilers. wanted false: they are not needed any more because of *e, and no further
- * call begins. False: not wanted, cancelled, no compiler, or no disk space. */
+ * batch_jobs compilers. wanted: false if the candidates are not needed any more, because of the
+ * error *e; no further compiler call begins then. Returns false with *e if they are not wanted,
+ * after a cancel, or when the environment failed. */
 bool batch_build_end(struct shop *s, bool wanted, struct err *e);
 /* batch_time.c: checks and times one compiled candidate. False: cancelled, or ERR_ENV. */
 bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e);

@@ -11,17 +11,17 @@
 #define LONG_KILL_S 1.0
 #define FIRST_CALL_S 0.1  /* time that a first call may lose to a busy core or to the start of its
                            * thread team */
-/* Below this multiple of the fastest time, a candidate is sampled longer; the second one is for
- * noisy samples.  On a quiet machine the least time of the first samples was within 1 % of the
- * least of all for 95 % of the candidates. */
+/* Below this multiple of the fastest time, a candidate is sampled longer; NEAR_NOISY applies to
+ * noisy samples.  On a quiet machine, for 95 % of the candidates, the least time of the first
+ * samples was within 1 % of the least time of all samples. */
 #define NEAR 1.05
 #define NEAR_NOISY 1.25
 #define LONGER 2  /* a near candidate is sampled for this multiple of time_s */
 #define NOISY_MOST_S 0.2                  /* most seconds of repeated sampling while noisy */
-#define MOST_USES 64  /* most candidates per child: objects with their own thread team stay in it */
+#define MOST_USES 64  /* most candidates per child, where objects with a thread team stay loaded */
 
-/* Returns the time limit of a call in seconds.  For long calls the limit is less than a hundred
- * times the fastest. */
+/* Returns the time limit of a call in seconds.  limit_s: the limit of the caller, which is never
+ * exceeded. */
 static double call_limit_s(const struct batch *b, double limit_s)
 {
     double limit = b->opts.kill_ratio > 0
@@ -81,8 +81,8 @@ static bool look_longer(struct measure_job *j, struct samples *s, struct err *e)
     return ok;
 }
 
-/* Whether the candidate's time is near the fastest. The checked call of a long kernel counts too,
- * because it is disturbed as rarely as the single sample. */
+/* Whether the candidate's time is near the fastest time. The checked call of a long kernel counts
+ * too, because it is disturbed as rarely as a single sample. */
 static bool is_near(const struct batch *b, const struct measure_job *j, const struct summary *s)
 {
     double least = j->first_call_s >= SAMPLING_LONG_S ? fmin(s->min, j->first_call_s) : s->min;

@@ -24,11 +24,12 @@ struct gpu_run {
     const struct site *site;
     int *bytes;                           /* per site: bytes of one thread's access */
     double share;                         /* share of the blocks that are simulated; 1: all */
-    /* made: number of simulated warp accesses; all: estimated number of those in all blocks */
+    /* made: number of simulated warp accesses; all: estimated number of warp accesses in all
+     * blocks */
     double made, all;
     double square_error;                  /* square of the standard error of the L1 misses */
     /* sm_ns: nanoseconds of the L1s, summed over the kernels. busy: the mean number of working
-     * multiprocessors, of the kernel with the most. */
+     * multiprocessors, in the kernel where this number is highest. */
     double sm_ns, busy;
 };
 
@@ -44,7 +45,8 @@ static int most_warps(const struct gpu_run *r)
     return most;
 }
 
-/* Places the buffers. A local one gets room for one block, the largest, on every multiprocessor. */
+/* Places the buffers. A local buffer gets room for one block on every multiprocessor, in the size
+ * of the largest block. */
 static uint64_t place_buffers(struct gpu_run *r)
 {
     uint64_t at = measure_place_buffers(r->f, r->base);

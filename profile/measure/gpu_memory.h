@@ -19,13 +19,14 @@ bool gpu_memory(const struct func *f, const struct target *target, const struct 
                 const struct cancel *c, struct sim_result *r, struct err *e);
 
 /* A simulated cost. It is no measured time, but the roofline bound of the simulated traffic with
- * the rates of the device's data sheet. each: the nanoseconds that each part would need alone at
- * its full rate. FMA units and L1s of multiprocessors without a block are idle, also in the last
- * wave. ns: the longest of these times, that of part `bound`. */
+ * the rates of the device's data sheet. each: the nanoseconds that each part of the device would
+ * need alone at its full rate. FMA units and L1s of multiprocessors without a block count as idle,
+ * also in the last wave of blocks. ns: the longest of these times; bound: the part with this
+ * time. */
 enum gpu_bound { GPU_BOUND_FMA, GPU_BOUND_L1, GPU_BOUND_L2, GPU_BOUND_DRAM, GPU_BOUND_COUNT };
 extern const char *const gpu_bound_name[GPU_BOUND_COUNT];       /* "FMA" "L1" "L2" "DRAM" */
 struct gpu_cost { double ns, each[GPU_BOUND_COUNT]; enum gpu_bound bound; };
-/* Returns the cost in a result of gpu_memory. */
+/* Returns the cost that gpu_memory stored in *r. */
 struct gpu_cost gpu_memory_cost(const struct sim_result *r);
 /* Returns the simulated cost of m in milliseconds if the kernel is right and no GPU has timed it;
  * else 0. */

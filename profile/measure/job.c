@@ -79,7 +79,8 @@ bool measure_is_result(const struct err *e)
     }
 }
 
-/* Stores a reason for every requested meter and baseline that has no result and no reason yet. */
+/* Stores a reason for every requested meter and baseline that has no result and no reason yet, and
+ * for the simulator also when it was not requested. */
 static void give_reasons(struct measurement *m, bool gpu, unsigned meters, unsigned baselines)
 {
     const char *why[] = { "not asked for", "the measurement ended before this part of it ran" };

@@ -1,5 +1,6 @@
-/* Shared by the files of one measurement: measure.c and batch.c call its parts in order, and each
- * fills its part of struct measurement or stops the measurement. */
+/* The parts of one measurement, shared by the files that make it. measure.c and batch.c call these
+ * functions in order. Each function fills its members of struct measurement, or stops the
+ * measurement. */
 #ifndef TS_PROFILE_JOB_H
 #define TS_PROFILE_JOB_H
 #include "kernels/module/module.h"
@@ -10,7 +11,7 @@
 #include "profile/measure/oracle.h"
 
 #define MEASURE_COMPARE_S 1.0             /* seconds of sampling of a comparison */
-#define MEASURE_BOOTSTRAP_SEED 1          /* for stats_ratio */
+#define MEASURE_BOOTSTRAP_SEED 1          /* seed of stats_ratio */
 
 struct measure_job;
 
@@ -23,13 +24,14 @@ struct libraries {
     int n, contender, first[VENDOR_COUNT];
     enum vendor_library library[VENDOR_COUNT];
     char plugin[VENDOR_COUNT][600];
-    int killed;                          /* number of children killed by other processes */
+    /* how many children another process killed while they ran a baseline */
+    int killed;
 };
 
-/* A network that a job measures instead of one program. asked_flops: those of the operators'
- * definitions; needed_flops: those that the results need (func_needed); result_bytes: bytes of the
- * outputs. sums: a slow function that returns the flops of the reductions alone; check: a function
- * that tells whether the results in the runner are right. */
+/* A network that a job measures instead of one program. asked_flops: FLOPs of the operators'
+ * definitions; needed_flops: FLOPs that the results need (func_needed); result_bytes: bytes of the
+ * outputs. sums: a slow function that returns how many values the reductions accumulate
+ * (func_sums); check: whether the results in the runner are right. */
 struct measure_many {
     double asked_flops, needed_flops, result_bytes;
     double (*sums)(const struct measure_job *j);
@@ -41,9 +43,9 @@ struct measure_many {
  * measure_vendor_finish. */
 struct measure_job {
     const struct program *program;
-    const struct measure_many *many;     /* NULL: the job measures the program */
-    struct measure_opts opts;
-    unsigned asked, asked_baselines;     /* meters and baselines that were asked for */
+    const struct measure_many *many;     /* NULL: the job measures `program` */
+    struct measure_opts opts;            /* meters and baselines: those of the present phase */
+    unsigned asked, asked_baselines;     /* all meters and baselines that the caller asked for */
     const struct progress *progress;
     const struct cancel *cancel;
     struct measurement *m;
@@ -61,13 +63,13 @@ struct measure_job {
     struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */
     int differed;  /* how often a later result had other bits and was still right */
-    bool refused;                        /* in a comparison: its error ended the timing */
-    int contender, first;  /* in a comparison: number of the contender, and its first buffer */
+    bool refused;  /* the timing ended because this kernel's result or time cannot be right */
+    int contender, first;  /* number of this contender in the runner, and of its first buffer */
     struct libraries libraries;            /* baselines; only in the first job */
-    char doing[40];
+    char doing[40];                      /* name of the current phase */
     double since;                        /* start of the current phase */
     const struct machine *machine;       /* the machine where the runner runs */
-    /* the GPU that times the kernels of a GPU's target; NULL: none */
+    /* the GPU that runs and times the kernel; NULL: none, or the kernel is not for a GPU */
     const struct cuda_info *device;
     struct cuda_info device_info;
     bool on_device;  /* kernel and runner are those of the GPU, and not of the CPU or host twin */
@@ -80,8 +82,8 @@ void measure_begin(struct measure_job *j, const char *what);
 void measure_tick(void *ctx, double done);  /* callback for struct runner_opts; ctx is the job */
 
 /* measure_code.c: lowers the program, and compiles the kernel, the ceiling for the clock and the
- * instrumented kernel for the simulator. If one of the latter two fails to compile, its has_... is
- * false; m->sim has the reason of the instrumented kernel. */
+ * instrumented kernel for the simulator. If the ceiling fails to compile, has_ceiling is false. If
+ * the instrumented kernel fails, has_instrumented is false, and m->sim has the reason. */
 bool measure_build(struct measure_job *j, struct err *e);
 /* Lowers the program, the first part of measure_build: fills in func and module. */
 bool measure_lower(struct measure_job *j, struct err *e);
@@ -97,7 +99,8 @@ bool measure_check(struct measure_job *j, struct err *e);
  * of the first call's result. ERR_WRONG, ERR_ILL. */
 bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e);
 /* measure_time.c. measure_time: times the kernels of n jobs in turns, with hot caches;
- * measure_time_cold: with cold ones. *s is valid until the child is used again. */
+ * measure_time_cold: the same with cold caches. epochs: as in struct sampled. *s is valid until the
+ * child is used again. */
 bool measure_time(struct measure_job *const *j, int n, int epochs, struct samples *s,
                   struct err *e);
 bool measure_time_cold(struct measure_job *const *j, int n, struct err *e);
@@ -106,7 +109,7 @@ bool measure_time_cold(struct measure_job *const *j, int n, struct err *e);
 bool measure_again(struct measure_job *j, struct err *e);
 /* Parts of measure_time. measure_sample: takes samples for these jobs and checks their results
  * again; sets `refused` in a job whose result is wrong. measure_take: fills in the times of a job;
- * false when they are impossibly short. */
+ * sets `refused` and returns false when they are impossibly short. */
 bool measure_sample(struct measure_job *const *j, int n, struct sampled *what, struct samples *s,
                     struct err *e);
 bool measure_take(struct measure_job *j, const struct samples *s, struct err *e);
@@ -115,7 +118,7 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
 bool measure_start(struct measure_job *j, const struct program *p, const struct measure_opts *o,
                    struct measurement *m, struct err *e);
 void measure_end(struct measure_job *j, bool ok, const struct err *e);
-/* Whether an error is the fault of the program, and not of the environment. */
+/* Whether an error is the fault of the program, and neither a cancel nor the environment's. */
 bool measure_is_result(const struct err *e);
 enum outcome measure_outcome(enum err_code code);
 /* Returns the bytes that these jobs need in one child: each buffer three times (in this process, in
@@ -155,9 +158,9 @@ bool measure_open_checked(struct measure_job *j, struct err *e);
 void measure_find_device(struct measure_job *j);
 bool measure_on_device(struct measure_job *j, struct err *e);
 bool measure_build_device(struct measure_job *j, struct err *e);
-/* For a comparison, the same in two steps. measure_twin: builds and checks the host twin in a
- * runner of its own. measure_move_to_device: turns a job whose twin is right into a job for the
- * device. */
+/* The two steps that prepare a job for a comparison on the device. measure_twin: builds and checks
+ * the host twin in a runner of its own. measure_move_to_device: turns a job whose twin is right
+ * into a job for the device. */
 bool measure_twin(struct measure_job *j, struct err *e);
 bool measure_move_to_device(struct measure_job *j, struct err *e);
 /* Returns the FLOPs per second that no kernel of the device can exceed. */
@@ -176,6 +179,6 @@ void measure_take_sites(struct sim_result *r, const struct func *f, const struct
  * addresses.  Returns the end of the last page. */
 unsigned long long measure_place_buffers(const struct func *f, unsigned long long *base);
 /* measure_check.c: compares the results of a variant of the kernel with the reference. data: the
- * buffer of each parameter.  ERR_WRONG. */
+ * buffer of each parameter.  ERR_WRONG, ERR_ILL. */
 bool measure_is_right(struct measure_job *j, void *const *data, struct err *e);
 #endif

@@ -25,13 +25,15 @@ struct lens_run {
     struct walk *walk;
     struct cachesim *cache;
     struct lru *lru;
-    /* warm_from: the first marked iteration that is simulated; iteration: marked ones so far */
+    /* warm_from: the first marked iteration that is simulated; iteration: number of marked
+     * iterations so far */
     int64_t first_line, n_lines, warm_from, iteration;
     int most;                             /* number of touches in the window */
     bool recording;
     int64_t *value;                       /* per loop: its value in the latest iteration */
     bool *resident;                       /* per line: whether L1 holds it */
-    /* per line: the line that evicted it last, and in `evicted` the site of that access (or -1) */
+    /* per line: in `line` the line that evicted it last, and in `evicted` the site that accessed
+     * that line, or -1 */
     struct placing *by;
     struct placing waiting[MOST_WAITING]; /* lines that entered L1 during this access */
     int n_waiting;
@@ -47,8 +49,8 @@ static void on_access(void *ctx, unsigned long long addr, unsigned site, unsigne
     cachesim_access(((struct lens_run *)ctx)->cache, addr, site, bytes);
 }
 
-/* Begins the window. around: the loop whose iteration begins now, or -1. Stores as turns the values
- * of the loops around it, which began their iterations before. */
+/* Begins the window. around: the loop whose iteration begins now, or -1. The loops around this loop
+ * began their iterations before the window, so their values are stored as turns. */
 static void start_recording(struct lens_run *r, int around)
 {
     for (int i = around >= 0 ? r->l->loop[around].parent : -1; i >= 0; i = r->l->loop[i].parent)
@@ -320,8 +322,8 @@ static void simulate(struct lens_run *r, const unsigned long long *base)
     take_pairs(r);
 }
 
-/* Decides at which iteration the window begins, and from which one on the cache is warmed. False:
- * counting the accesses ended early. */
+/* Decides at which iteration the window begins, and at which iteration the warming of the cache
+ * begins. False: counting the accesses ended early. */
 static bool plan(struct lens_run *r, const struct lens_opts *o, double *iterations,
                  double *accesses)
 {
@@ -346,7 +348,8 @@ static bool plan(struct lens_run *r, const struct lens_opts *o, double *iteratio
     return true;
 }
 
-/* Takes the misses of the whole run. If simulating it took too long, scales those of the window. */
+/* Takes the misses of the whole run. If simulating the run took too long, scales the misses of the
+ * window. */
 static void take_whole(struct lens *l, const struct lens_cells *whole)
 {
     struct lens_site_count *of = ARENA_ARRAY(l->arena, struct lens_site_count, l->n_sites + 1);

@@ -11,7 +11,7 @@
 #define LENS_TOUCHES (1 << 16)            /* most touches of a window */
 #define LENS_PAIRS 6
 #define LENS_CULPRITS 3                   /* most accesses that are blamed for the misses */
-#define LENS_SHARE 0.1                    /* each of these has at least this share of all misses */
+#define LENS_SHARE 0.1                    /* a blamed access has at least this share of misses */
 #define LENS_DEEPEST 64                   /* most loops around a touch */
 #define LENS_PREFETCH 0xffffu             /* the site of a line that a prefetcher brought */
 
@@ -25,8 +25,9 @@ struct lens_opts {
     int touches;
 };
 
-/* A touch of a line. line, evicted: numbers from the first line of the first buffer on; evicted -1:
- * none.  conflict: a miss that a fully associative cache of the same size would not have. */
+/* A touch of a line. line: the number of the line, counted from the first line of the first buffer;
+ * evicted: the number of the line that was evicted for it; -1: none.  conflict: a miss that a fully
+ * associative cache of the same size would not have. */
 struct lens_touch { int32_t line, evicted; uint16_t site; bool missed, conflict; };
 /* An iteration of `loop` begins before touch `at`. */
 struct lens_turn { int32_t at, loop; int64_t value; };
@@ -38,7 +39,7 @@ struct lens_buffer {
     bool is_tile;                         /* a local copy or accumulator: it has no layout */
 };
 /* An access in the code. loop: the innermost loop around it, or -1. In one iteration of that loop,
- * the access touches `pieces` pieces of `bytes` bytes, each on other lines. */
+ * the access touches `pieces` pieces of `bytes` bytes; no two pieces share a line. */
 struct lens_site {
     const char *text;
     int buffer, node, loop;
@@ -49,9 +50,10 @@ struct lens_loop { const char *axis; int node, parent; int64_t trips; };
 
 /* Conflict misses of `site` on lines that an access at `by` had evicted. line, other: in the latest
  * of these misses, the missed line and the line for which it had been evicted. Both are in set
- * number `set`, where `held` ways had lines of the buffer of `other`. loop: the loop whose
- * iterations bring `by` back to few sets, -1: unknown. The loop moves `by` by `stride` bytes every
- * `every` iterations, `trips` times, and so uses `sets` sets. */
+ * number `set`. held: how many ways of the set held lines of the buffer of `other`, at a recent
+ * miss of the pair. loop: the loop whose iterations bring `by` back to few sets, -1: unknown. The
+ * loop moves `by` by `stride` bytes every `every` iterations, `trips` times, and so uses `sets`
+ * sets. */
 struct lens_pair {
     int site, by;
     int64_t count;
@@ -88,7 +90,7 @@ struct lens {
     struct cache_config cache;
     int n_sets, first_set, ways, line_bytes;              /* first_set: the set of line 0 */
     double accesses;                      /* accesses of the whole run */
-    int64_t iterations, from;  /* of the marked loops: number in the run; first one of the window */
+    int64_t iterations, from;  /* marked iterations of the run; the first one of the window */
     const char *along;                    /* axes of the first marked loop; "": no loop is marked */
     int64_t misses, conflicts;            /* in the window */
     /* The misses of the whole run: cell[set * n_columns + column]. All columns have the same number
@@ -117,8 +119,8 @@ const struct walk_way *lens_way(const struct lens *l, int site, int loop);
  * part, every iteration moves it by this distance. */
 int64_t lens_stride(const struct lens *l, int site, int loop);
 /* Returns how many lines an access touches in n iterations of the loop `around` (-1: in the whole
- * run), computed from its ways. trips[i]: number of iterations to assume for loop i; trips NULL:
- * the loops have their own numbers. */
+ * run), computed from lens_way. 0: the access is not inside this loop. trips[i]: number of
+ * iterations to assume for loop i; trips NULL: the loops have their own numbers. */
 int64_t lens_lines(const struct lens *l, int site, int around, int64_t n, const int64_t *trips);
 /* Like lens_lines, for all accesses together. Of each buffer, only the access that touches the most
  * lines counts. */
@@ -130,14 +132,15 @@ int64_t lens_sets(const struct lens *l, int64_t stride);
 enum miss_kind lens_kind(const struct lens_cause *c);
 /* Returns how many of the causes are worth naming; they are the first ones. */
 int lens_n_culprits(const struct lens *l);
-/* For lens.c: sets l->cause and l->all. count: one per site. exact: the counts `first` are
+/* For lens.c: sets l->cause and l->all. count: one entry per site. exact: whether count[].first is
  * known. */
 void lens_find_causes(struct lens *l, const struct lens_site_count *count, bool exact);
 int lens_set_of(const struct lens *l, int32_t line);
 /* Returns the buffer that a line belongs to, or -1. */
 int lens_buffer_of(const struct lens *l, int32_t line);
-/* Counts the misses by sets and time: cell[row * columns + column]. The misses are those of the
- * window or, with `whole`, of the run. With `whole`, `columns` is at most l->n_columns. */
+/* Counts the misses by sets and time: cell[row * columns + column]. Counts those of the whole run
+ * if `whole` is true, else those of the window. For the whole run, `columns` must be at most
+ * l->n_columns, since no column is divided. */
 void lens_grid(const struct lens *l, bool whole, int rows, int columns, double *cell);
 /* Sets held[line] for each line: whether L1 holds it after touch `at`. */
 void lens_held(const struct lens *l, int at, bool *held);

@@ -103,8 +103,8 @@ int64_t lens_touched(const struct lens *l, int around, int64_t n, const int64_t 
 
 /* --- Causes ----------------------------------------------------------------------------------- */
 
-/* Looks at one loop around the access of a cause: does it move the access to another line, or does
- * it need the same lines again too late? */
+/* Looks at one loop around the access of a cause. If the loop moves the access to another line, it
+ * may become c->moves. If it accesses the same lines again too late, it becomes c->again. */
 static void look_at_loop(const struct lens *l, int loop, struct lens_cause *c)
 {
     const struct walk_way *way = lens_way(l, c->site, loop);
@@ -152,8 +152,9 @@ static int by_misses(const void *a, const void *b)
     return x->misses != y->misses ? (x->misses < y->misses ? 1 : -1) : x->site - y->site;
 }
 
-/* Estimates the compulsory misses. Each line of a buffer is touched for the first time once. The
- * first accesses in the code get these touches, as many as they have misses without conflicts. */
+/* Estimates the compulsory misses. Each line of a buffer has one first touch. These touches are
+ * given to the accesses in the order of the code. Each access gets at most as many as it has misses
+ * that are no conflict misses. */
 static void share_first_touches(const struct lens *l, struct lens_cause *c)
 {
     double *left = xcalloc((size_t)l->n_buffers + 1, sizeof *left);

@@ -26,7 +26,7 @@ struct run_columns {
     bool *seen;                           /* per line: it was touched */
     struct lens_site_count *site;         /* counts by column: site[column * n_sites + site] */
     int n_sites;
-    bool all, counts;                     /* everything is simulated; the current access counts */
+    bool all, counts;  /* all: everything is simulated; counts: the current access is counted */
     double each[GEN_MAX_MARKS];           /* per marked loop: accesses of one iteration */
     double at, width;                     /* accesses so far; accesses per column */
     int samples;                          /* samples per column */

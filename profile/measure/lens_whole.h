@@ -14,10 +14,11 @@ struct lens_path {
     int64_t first_line, n_lines;
     double all, iterations[GEN_MAX_MARKS], accesses[GEN_MAX_MARKS];
 };
-/* Misses of an access. first: first touches of a line. */
+/* Misses of an access. conflict: those that are conflict misses; first: those on a line that was
+ * never touched before. */
 struct lens_site_count { double misses, conflict, first; };
 /* The result, in the arena. n_columns, cell, simulated: as in struct lens. site: the misses of each
- * site. all: every access was simulated, so that the first touches of lines are known. */
+ * site. all: every access was simulated, so that site[].first is known. */
 struct lens_cells {
     int n_columns; const double *cell; double simulated;
     const struct lens_site_count *site;

@@ -13,8 +13,8 @@
  * issue 63877), so their bound would be above the time that the loop takes. */
 struct mca_models { int n; bool exact; double fma_cycles; const char *name[MCA_MODELS]; };
 
-/* Returns the models for a CPU that `help`, the output of `llvm-mca -mcpu=help`, lists. The last
- * ones are for code that the nearer models reject, such as AVX-512 for a CPU whose older model
- * lacks it. */
+/* Returns the models for a CPU. help: the output of `llvm-mca -mcpu=help`; models that it does not
+ * list are left out. The last models are for code that the nearer ones reject, such as AVX-512 when
+ * the nearest model is of an older CPU without it. */
 struct mca_models mca_models_of(const struct machine_cpu *cpu, const char *help);
 #endif

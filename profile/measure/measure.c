@@ -1,4 +1,5 @@
-/* Build, check, time, count: each stage fills its part of the measurement or stops it. */
+/* Builds, checks, times and counts: each stage fills its part of the measurement, or stops the
+ * measurement. */
 #include "profile/measure/measure.h"
 #include "profile/measure/job.h"
 #include "profile/measure/meters.h"

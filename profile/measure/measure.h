@@ -16,13 +16,14 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct measurement *m,
                      struct err *e);
 
-/* Compares programs.  Each is built and checked as above; then the right ones are timed in one
- * child, in shuffled rounds, and compared with the first of them.  The clock is the only meter.
- * At most MEASURE_MAX_COMPARED programs; a program may occur twice.
+/* Compares at most MEASURE_MAX_COMPARED programs; a program may occur twice.  Each is built and
+ * checked as above.  Then the right ones are timed in one child, in shuffled rounds, and compared
+ * with the first right one.  The clock is the only meter.
  *
  * o->time_s = 0 stands for 1 s.  A program that fails is a result, and the others are timed without
- * it.  The first program, and programs that are not timed, have ratio 0 and VERDICT_NONE.  A
- * program with the same source as the first has VERDICT_SAME: any difference of its times is noise.
+ * it.  The first right program, and programs that are not timed, have ratio 0 and VERDICT_NONE.  A
+ * program with the same source as the first right one has VERDICT_SAME: any difference of their
+ * times is noise.
  *
  * Programs for a GPU are timed on it after their host twins (the same loops, run on the CPU) were
  * found right.  Without a GPU they are only checked, m.device has the reason, and there are no
@@ -30,9 +31,9 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
 #define MEASURE_MAX_COMPARED 6
 struct compared {
     struct measurement m;
-    struct ratio ratio;                  /* its time over the time of the first program */
+    struct ratio ratio;                  /* its time over the time of the first right program */
     enum verdict verdict;
-    bool same_code;                      /* its source is that of the first program */
+    bool same_code;                      /* its source is that of the first right program */
 };
 /* The number of sampled rounds, and of the epochs in which they were sampled (the blocks of
  * stats_ratio). disturbed: the share of the rounds in which the ceiling was slow (stats_disturbed);

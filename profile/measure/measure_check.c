@@ -76,7 +76,7 @@ static bool load_kernel(struct measure_job *j, enum slot slot, struct err *e)
         && runner_load(j->runner, slot, j->kernel.so_path, j->entry, e);
 }
 
-/* Takes the options, and the instrumented kernel if any, from the first job. */
+/* The options, and the instrumented kernel if any, are those of the first job. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
 {
     int first[PROTOCOL_MAX_CONTENDERS];
@@ -153,7 +153,7 @@ static bool fill_buffers(struct measure_job *j, const struct oracle *o, struct e
     return true;
 }
 
-/* Compares all outputs, and stores the worst deviation in the measurement. */
+/* Compares all outputs, and merges the worst deviation into the measurement. */
 static bool judge_outputs(struct measure_job *j, const struct oracle *o, struct err *e)
 {
     void **data = xcalloc((size_t)j->func->n_params + 1, sizeof *data);

@@ -36,8 +36,8 @@ static void close_runner(struct contest *c)
         c->job[i].runner = NULL;
 }
 
-/* Checks all programs.  Returns the index of the first that fails; -1: none fails; -2: no child can
- * be opened. */
+/* Checks all programs.  Returns the index of the first that fails; -1: none fails; -2: the child
+ * cannot be opened, or cannot load a kernel. */
 static int check_all(struct contest *c, struct err *e)
 {
     bool open = measure_open_runner(c->alive, c->n_alive, e);
@@ -99,7 +99,8 @@ static void compare(const struct contest *c, struct compared *out, struct compar
     }
 }
 
-/* Returns the index of the program whose results were found wrong while it was timed; -1: none. */
+/* Returns the index of the program whose results or times were found wrong while it was timed; -1:
+ * none. */
 static int find_refused(const struct contest *c)
 {
     for (int i = 0; i < c->n_alive; i++)
@@ -129,8 +130,8 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
     return check(c, e) && (c->n_alive == 0 || time_once(c, out, how, e));
 }
 
-/* Finds the program that ended the child, by timing each alone for a moment. -1: none of them
- * fails, and *e does not change. */
+/* Finds the program that ended the child, by timing each alone for a moment. Returns its index with
+ * its error in *e. -1: none of them fails, and *e does not change; or a cancel, which is in *e. */
 static int find_failing(struct contest *c, struct err *e)
 {
     for (int i = 0; i < c->n_alive && c->n_alive > 1; i++) {
@@ -220,7 +221,7 @@ static bool build(struct contest *c, bool gpu, struct err *e)
     return true;
 }
 
-/* Whether a GPU can time the programs; known once they are built for it. */
+/* Whether a GPU can time the programs.  Call it after build(), which looks for the GPU. */
 static bool has_device(const struct contest *c)
 {
     bool has = false;
@@ -302,7 +303,7 @@ bool measure_compare_each(const struct program *const *p, int n, const struct me
             member[i + 1] = p[from + i];
         ok = measure_compare(member, w.now + 1, o, pr && pr->report ? &all : NULL, c, group, how,
                              e);
-        /* without the first program, the ratios would refer to another one */
+        /* If the first program failed, the ratios of the group would refer to another program. */
         if (ok && group[0].m.outcome != OUTCOME_OK)
             ok = err_set(e, ERR_RANGE, "the first program has no time: %.300s",
                          group[0].m.reason[0] ? group[0].m.reason

@@ -84,8 +84,8 @@ static bool run_there(struct measure_job *j, struct err *e)
         && (!j->opts.cold || measure_time_cold(&j, 1, e));
 }
 
-/* Discards what was measured on the device before it failed with `why`.  What stays are the results
- * of the host twin. */
+/* Discards what was measured on the device, because its measurement failed with `why`.  The results
+ * of the host twin stay. rel_err, of_bound: max_rel_err and error_of_bound of the twin. */
 static void forget(struct measure_job *j, double rel_err, double of_bound, const struct err *why)
 {
     struct measurement *m = j->m;

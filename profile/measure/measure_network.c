@@ -11,7 +11,7 @@
 #include "profile/measure/network_meters.h"
 
 #define TIMED_RUNS 8  /* least number of timed runs; the least time of each call counts */
-#define TIMED_LEAST 4                     /* the same for a long network */
+#define TIMED_LEAST 4                     /* least number of timed runs for a long network */
 #define TIMED_LONG 4  /* a network is long if its timed runs take this multiple of time_s */
 #define LIMIT_S 120.0                     /* time limit for one run of the network, in seconds */
 #define AUTHOR_RTOL 1e-3                  /* as in ONNX's own backend tests (SPEC L.2) */
@@ -77,7 +77,8 @@ static bool prepare(struct net_run *r, struct err *e)
     return true;
 }
 
-/* Fills a buffer of the runner: given data in the buffer's layout, or poison. */
+/* Fills the memory `to` of buffer b of the module: with its data in its layout, or with poison if a
+ * call computes it. */
 static void fill(const struct net_run *r, int b, void *to)
 {
     const struct network_buffer *x = &r->net->buffer[b];
@@ -90,7 +91,7 @@ static void fill(const struct net_run *r, int b, void *to)
         oracle_poison(to, buffer_bytes(is));
 }
 
-/* Whether the runner has a buffer for buffer b of the module. */
+/* Whether buffer b of the module has a buffer of its own in the runner. */
 static bool in_runner(const struct net_run *r, int b)
 {
     return r->apart || r->module->plan->at[b] < 0;
@@ -330,9 +331,9 @@ static bool run_shared(struct net_run *r, struct err *e)
                    "reads what it has not written");
 }
 
-/* Times each call in about the time in which the whole network was sampled. So for a short network
- * both least times are of about as many runs. times: number of the runner's buffer that receives
- * the times of the calls. */
+/* Finds the least time of each call. This takes about as long as sampling the whole network did,
+ * so for a short network both least times are of about the same number of runs. times: number of
+ * the runner's buffer that receives the times of the calls. */
 static bool time_calls(struct net_run *r, int times, struct err *e)
 {
     int n = r->module->n_calls;
@@ -353,7 +354,7 @@ static bool time_calls(struct net_run *r, int times, struct err *e)
     return true;
 }
 
-/* Returns the flops of the reductions of all calls. */
+/* Returns how many values the reductions of all calls accumulate (func_sums). */
 static double sums_of(const struct measure_job *j)
 {
     const struct net_run *r = j->many->ctx;
@@ -391,9 +392,9 @@ static bool time_network(struct net_run *r, struct err *e)
     return time_calls(r, r->module->n_buffers - own + 1, e);
 }
 
-/* Checks that the memory suffices. Every buffer exists here and in the runner, and constants exist
- * a third time, as the network stores them. In addition, the reference of the largest kernel or of
- * the whole graph must fit. */
+/* Checks that the memory suffices. Every buffer exists in this process and in the runner, and
+ * constants exist a third time, as the network stores them. In addition, the reference of the
+ * largest kernel or of the whole graph must fit. */
 static bool fits_memory(const struct net_run *r, struct err *e)
 {
     double need = 0, largest = 0;

@@ -6,9 +6,9 @@
  * kernel, and a wrong kernel is named (SPEC L.2).  Then the outputs are compared with those of the
  * whole graph (network_whole.h).
  *
- * Time: the network as one call, with intermediates in one block as planned.  If its outputs have
- * other bits than those of the check, they are compared with the whole graph again.  Then the least
- * time of each call. */
+ * Time: the network is timed as one call, with intermediates in one block as planned.  If its
+ * outputs have other bits than those of the check, they are compared with the whole graph again.
+ * Finally, the least time of each single call is found. */
 #ifndef TS_PROFILE_MEASURE_NETWORK_H
 #define TS_PROFILE_MEASURE_NETWORK_H
 #include "kernels/module/network.h"
@@ -19,7 +19,7 @@ struct network_given { const char *name; const f32 *data; };
 
 struct network_opts {
     const struct measure_opts *measure;   /* meters, seed, threads, target ... */
-    bool unchecked;  /* whether to skip the comparisons of each kernel and of the whole */
+    bool unchecked;  /* whether to skip the comparisons of each kernel and of the whole graph */
     /* data of inputs (all other inputs get random data from the seed), and outputs that the author
      * of the network expects */
     int n_inputs; const struct network_given *input;
@@ -30,12 +30,13 @@ struct network_opts {
 };
 
 /* reason: if the outcome is not OK, one sentence, which names the kernel.  call_s: least seconds of
- * each call of the module, in the given arena; NULL: not timed.  kernel: per task, the counts of
- * the other meters (network_meters.h); NULL: no other meter was requested. */
+ * each call of the module, in the given arena; NULL: not timed.  kernel: for each task, its
+ * measurement by the meters other than the clock (network_meters.h); NULL: none of them was
+ * requested. */
 struct network_measurement {
     enum outcome outcome;
     char reason[512];
-    /* every kernel is right, and so is the whole network by its graph and its author's outputs */
+    /* every kernel is right, and the outputs agree with the whole graph and with the author's */
     bool verified;
     int wrong_call;                       /* number of the wrong call; -1: none */
     /* the largest deviation of any kernel (struct deviation) */
@@ -47,13 +48,13 @@ struct network_measurement {
     /* the worst |got - want|, and the worst |got - want| / (1e-5 + 1e-3 |want|) */
     double author_abs_err, author_of_bound;
     struct latency latency;
-    double load;                          /* of the machine (machine_load); 0: unknown */
-    double first_call_ms;
+    double load;                          /* load of the machine (machine_load); 0: unknown */
+    double first_call_ms;  /* the first run in which intermediates share memory */
     double flops, gflops, peak_gflops, peak_fraction;
     const double *call_s;
     const struct measurement *kernel;
-    /* seconds of compiling, of reading and packing constants, of checking each kernel and the
-     * whole */
+    /* seconds of compiling, of making the data of constants and inputs, of checking each kernel,
+     * and of checking the outputs by the whole graph */
     double build_s, prepare_s, check_s, whole_s;
     char compiler[128]; char isa[16]; int threads; uint64_t seed;
 };

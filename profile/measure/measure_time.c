@@ -72,8 +72,8 @@ static bool left_work_out(double seconds, double bound_s, const char *what, stru
  * remove some of them; neither do sums over partial padding.
  *
  * peak: the ceiling sampled beside the kernel, in GFLOP/s. MOST_GFLOPS per core is used instead
- * when peak is 0, or when the target of the kernel is not the widest (compilers may find wider
- * vectors). */
+ * when `peak` is 0 or impossible, or when the target of the kernel is not the widest one (compilers
+ * may find wider vectors). On a device, measure_device_peak is used. */
 static bool is_possible(const struct measure_job *j, double seconds, double peak, struct err *e)
 {
     double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
@@ -84,7 +84,7 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
         rate = MOST_DEVICE_GBYTES;
     } else if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < widest->vector_bytes)
         peak = MOST_GFLOPS * cores_of(j);
-    /* sums_of is slow, so it is called only if the time is too short for the needed FLOPs */
+    /* sums_of is slow: it is called only if the time is too short for twice the needed FLOPs */
     if (TOO_FAST * seconds < 1e-9 * flops / peak)
         flops = fmin(flops, 2 * sums_of(j));
     if (TOO_FAST * seconds < 1e-9 * flops / peak) {
@@ -171,8 +171,8 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
     return true;
 }
 
-/* Judges a result that differs from the first one. If it is right (sums in another order), the
- * kernel is checked by separate calls from then on, and no longer bit by bit. */
+/* Judges a result that differs from the first one. It may be right (sums in another order). After
+ * MOST_DIFFERENT such results, a kernel is checked by separate calls and no longer bit by bit. */
 static bool judge(struct measure_job *const *j, int n, struct sampled *what,
                   const struct samples *s, struct err *e)
 {

@@ -17,7 +17,7 @@ static void refuse(struct measure_job *j, enum vendor_library library, const cha
     snprintf(b->reason, sizeof b->reason, "%.255s", reason);
 }
 
-/* Removes the i-th baseline; the others move up. */
+/* Removes the i-th baseline; the later ones move up. */
 static void drop(struct measure_job *j, int i, const char *reason)
 {
     struct libraries *x = &j->libraries;
@@ -111,7 +111,7 @@ static bool fill(struct measure_job *j, int i, struct err *e)
     return ok;
 }
 
-/* Whether the result of baseline i agrees with the reference. The result is the last tensor. */
+/* Whether the result of baseline i, the last tensor of its problem, agrees with the reference. */
 static bool is_right(struct measure_job *j, int i, struct err *e)
 {
     const struct libraries *x = &j->libraries;

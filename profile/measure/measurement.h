@@ -46,9 +46,9 @@ struct baseline {
     char implementation[96], layout[80];     /* "oneDNN 2.6.3 brgconv:avx512_core"; "nhwc" */
 };
 
-/* The GPU on which a kernel for a GPU ran. name: "" when it ran on none; reason: why it did not.
- * nvrtc: the version of NVRTC, which compiled the kernel. Clocks: the highest ones in MHz,
- * 0 = unknown. */
+/* The GPU on which a kernel for a GPU ran. name: "" when it ran on no GPU; reason: why it ran on
+ * none. driver: as in struct cuda_info. nvrtc: the version of NVRTC, which compiled the kernel.
+ * clock_mhz, memory_mhz: the highest clock rates; 0 = unknown. */
 struct measured_device {
     char name[96], driver[16], nvrtc[32], reason[256];
     int clock_mhz, memory_mhz;
@@ -75,9 +75,9 @@ struct measurement {
     bool huge_asked;
     int64_t huge_bytes, huge_of_bytes;
     char threads_note[96];               /* a note when there are more threads than cores */
-    /* Speeds in GFLOP/s of all threads together, 0 = unknown: of the kernel at its minimum latency,
-     * and peak_gflops, the best ceiling sample of the same run. peak_fraction: executed_gflops /
-     * peak_gflops. */
+    /* Speeds of all threads together in GFLOP/s; 0 = unknown. gflops, executed_gflops: those of the
+     * kernel at its minimum latency. peak_gflops: the best ceiling sample of the same run.
+     * peak_fraction: executed_gflops / peak_gflops. */
     double gflops;                       /* counting the FLOPs of the definition of the operator */
     double executed_gflops;  /* excludes FLOPs that the kernel skips, such as taps in the padding */
     double peak_gflops, peak_fraction;
@@ -126,15 +126,15 @@ static inline bool latency_beside_others(const struct latency *l)
     return l->runs > 0 && l->others >= BUSY_MUCH;
 }
 
-/* Whether the times would probably be others on a quiet machine. */
+/* Whether a quiet machine would probably give other times. */
 static inline bool measurement_noisy(const struct measurement *m)
 {
     return latency_noisy(&m->latency) || latency_beside_others(&m->latency);
 }
 /* Whether both kernels were built and run in the same way, so that their times can be compared. */
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
-/* Completes the new measurement *m of a program from an older one of it. Takes the older values
- * that *m did not measure. Unless `newest` is set, takes also the older time if it is faster, and
+/* Completes the new measurement *m from an older one of the same program. Takes the older values
+ * that *m did not measure. Unless `newest` is true, also takes the older time if it is faster, and
  * the older baselines if *m has none (their ratios stay valid, since both times of a ratio were
  * sampled in turns). Does nothing when either measurement is not OK, or when they were measured in
  * different ways. Returns whether the older time was faster and was taken. */
@@ -156,10 +156,10 @@ struct measure_opts {
     bool twin_later;
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* simulated cache; all 0 = the caches of this host */
-    /* GPU that is simulated for a GPU's target; NULL = the default */
+    /* the GPU to simulate when the target is a GPU; NULL = the default one */
     const struct gpu_device *gpu;
     double sim_budget;  /* number of accesses above which a sample is simulated (0 = 5e8) */
-    /* where to store the detail (owned by the caller); NULL = not wanted */
+    /* where to store the simulator's detail (owned by the caller); NULL = not wanted */
     struct sim_detail *detail;
     /* event sets of the meters; NULL = the default set */
     const struct event_set *set[METER_COUNT];
@@ -171,7 +171,8 @@ struct measure_opts {
     const struct machine *machine;       /* where the runner runs; NULL = this machine */
 };
 /* Called from the measuring thread with the current phase ("compiling", "checking", "timing",
- * "timing again", "counting", "simulating, 3 s") and how much of it is done, 0..1, or below 0 when
- * that is unknown. The fraction never decreases within a phase. */
+ * "timing again", "simulating", "checking, 3 s") and how much of it is done, 0..1, or below 0 when
+ * that is unknown. The fraction never decreases within a phase, except that each repetition of
+ * "timing again" starts at 0. */
 struct progress { void (*report)(void *ctx, const char *what, double fraction); void *ctx; };
 #endif

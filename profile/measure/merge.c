@@ -16,7 +16,7 @@ bool measurement_same_way(const struct measurement *a, const struct measurement 
 }
 
 /* Copies the time and the members that depend on it: speeds, and how the time was measured.
- * baselines: whether to copy the baselines too, which were timed in turns with it. */
+ * baselines: whether to copy the baselines too, which were timed in turns with the kernel. */
 static void take_clock(struct measurement *m, const struct measurement *from, bool baselines)
 {
     m->latency = from->latency;
@@ -50,7 +50,8 @@ static bool has_baseline(const struct measurement *m)
     return false;
 }
 
-/* Returns how often the measurement was made. Older files do not store this number. */
+/* Returns how often the program was timed. Older files do not store this number, and then it is 1
+ * if there is a time. */
 static int times_of(const struct measurement *m)
 {
     return m->latency.runs == 0 ? 0 : m->measurements > 1 ? m->measurements : 1;

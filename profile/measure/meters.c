@@ -25,7 +25,8 @@ struct meter {
     /* Counts per call of the kernel; a missing count has a reason in *out.  False when the kernel
      * failed, and on a cancel. */
     bool (*count)(struct measure_job *j, struct counts *out, struct err *e);
-    /* Counts in another process.  If that process fails, the error is stored as the reason. */
+    /* Counts in another process.  False with *e when that process fails; count_one then stores this
+     * error as the reason. */
     bool (*count_apart)(struct measure_job *j, struct counts *out, struct err *e);
 };
 
@@ -134,8 +135,8 @@ static void probe_cupti(struct counts *out)
     out->available = true;
 }
 
-/* A meter without a count function is either counted by a phase of the measurement itself, or
- * always refused. */
+/* By enum meter_id.  The clock and the simulator have no function that counts, because phases of
+ * the measurement itself do their work. */
 static const struct meter meter[METER_COUNT] = {
     [METER_ID_CLOCK] = { .probe = probe_built_in },
     [METER_ID_SIM] = { .probe = probe_built_in },

@@ -16,28 +16,29 @@
 /* A pause before each turn if outside programs take part (outside.h). Threads of onnxruntime spin
  * for 20 to 40 ms after their last run, and would take a CPU from the next contender. */
 #define REST_NS 50000000
-/* LEAST_ROUNDS suffice after this time in seconds, or after twice the requested time if longer */
+/* After this many seconds, LEAST_ROUNDS suffice. If twice the requested time of all contenders is
+ * longer, that time applies instead. */
 #define LONG_S 10.0
 
 struct rival {
-    struct net_run run;                   /* of a network; run.net NULL: an outside program */
+    struct net_run run;  /* the run of a network; run.net NULL: the rival is an outside program */
     struct network_measurement m;
     struct samples samples;
-    const char *command;                  /* of an outside program; NULL: a network */
+    const char *command;  /* starts an outside program; NULL: the rival is a network */
     struct outside *outside;
     struct measurement *result;
-    /* seconds of each of the n calls so far: in `samples` of a network, or in *outside */
+    /* seconds of each of the n calls so far; `samples` or *outside owns them */
     const double *seconds; int n;
     double median[ROUNDS];                /* seconds per call, by round */
-    bool runs;                            /* whether it is right so far */
-    char letter;
+    bool runs;  /* it takes part: prepared, and neither wrong nor failed so far */
+    char letter;                          /* its name in progress reports: 'A' for the first one */
     struct progress progress;             /* adds the letter, and reports to `to` */
     const struct progress *to;            /* the caller's progress; NULL: none */
 };
 
 struct race { struct rival rival[MEASURE_MAX_COMPARED]; int n, rounds; bool rests; };
 
-/* Reports the progress of one network, under its letter in the list. */
+/* Reports the progress of one contender, under its letter. */
 static void report_rival(void *ctx, const char *what, double fraction)
 {
     const struct rival *x = ctx;
@@ -47,7 +48,8 @@ static void report_rival(void *ctx, const char *what, double fraction)
         x->to->report(x->to->ctx, text, fraction);
 }
 
-/* Takes a contender out of the race.  Returns false if *e is not its own failure. */
+/* Takes a contender out of the race, because of *e.  Returns whether the contender itself is to
+ * blame; if not, the caller must end the race. */
 static bool drop(struct rival *x, const struct err *e)
 {
     x->runs = false;
@@ -64,7 +66,7 @@ static bool drop(struct rival *x, const struct err *e)
 }
 
 /* Starts the process of a contender, on one CPU if it runs in one thread.  A child stays on the CPU
- * where it began, and not all CPUs are equally fast: so all contenders share one. */
+ * where it began, and not all CPUs are equally fast: so all contenders share one CPU. */
 static bool open_pinned(struct rival *x, int cpu, struct err *e)
 {
     cpu_set_t all, one;
@@ -226,8 +228,8 @@ static bool take(struct race *r, struct compared *out, struct comparison *how, s
         }
         out[k].ratio = stats_ratio(first->median, x->median, r->rounds, block, r->rounds,
                                    MEASURE_BOOTSTRAP_SEED);
-        /* `best` is of the least times of all calls, which are printed, and not of the rounds'
-         * medians */
+        /* `best` compares the least times of all calls, because those are printed, and not the
+         * medians of the rounds. */
         out[k].ratio.best = x->result->latency.min_ms / first->result->latency.min_ms;
         out[k].verdict = stats_verdict(&out[k].ratio);
     }

@@ -8,7 +8,7 @@
 /* Builds and checks up to MEASURE_MAX_COMPARED networks (measure_network.h), and times those that
  * are right in turns. Each network has a process of its own; with one thread, all of them run on
  * one CPU. The commands are outside programs (outside.h) that run the same network on the same
- * CPUs; whether their results are right is not known here.
+ * CPUs; their results are not checked.
  *
  * A round is a short sampling of each contender; their order changes from round to round. A ratio
  * compares the contenders by their medians in each round, without the first call of each turn. It

@@ -1,12 +1,13 @@
-/* The data of a network's constants in their logical shapes. Some are stored in the file of the
- * network. The others, such as folded weights, are computed from these by the float64 reference. */
+/* The data of a network's constants in their logical shapes. Some constants are stored in the file
+ * of the network. The others, such as folded weights, are computed from the stored ones by the
+ * float64 reference. */
 #ifndef TS_PROFILE_NETWORK_VALUES_H
 #define TS_PROFILE_NETWORK_VALUES_H
 #include "kernels/base/subprocess.h"
 #include "kernels/module/network.h"
 
-/* value[t]: the elements of tensor t as float32, row-major; NULL where t is not a constant that a
- * kernel reads. */
+/* value[t]: the elements of tensor t as float32, row-major; NULL where t is no constant that a
+ * kernel reads, nor one from which such a constant is computed. */
 struct network_values { int n; f32 **value; };
 
 /* Reads or computes the data of the constants. Fails when a file is missing or has other data, and

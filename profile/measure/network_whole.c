@@ -21,7 +21,7 @@ struct whole_run {
     const struct network_values *v;
     uint64_t seed;
     int *last;                            /* per tensor: the last node that reads it */
-    bool *needed, *held;  /* per tensor: whether an output depends on it; whether it is computed */
+    bool *needed, *held;  /* per tensor: whether an output depends on it; whether it is held now */
     /* per tensor: whether it is inexact; whether it depends on a jump of inexact values */
     bool *inexact, *jumps;
     double **exact, **single;
@@ -230,7 +230,7 @@ static bool with_bounds(const struct graph *g, double *const *data)
     return ok;
 }
 
-/* Returns the seconds per FLOP of the faster of two evaluations. */
+/* Returns the seconds per FLOP of f, by the faster of two calls. */
 static double seconds_per_flop(const struct graph *g, double *const *data, evaluation *f)
 {
     double least = INFINITY;

@@ -21,17 +21,19 @@ struct whole_output {
 };
 struct network_whole { int n; struct whole_output *output; };
 
-/* The worst of the outputs so far: the largest difference, and the largest share of the allowed
- * difference. reason: why an output could not be compared; "" when all were compared. */
+/* The worst of the outputs so far. abs_err: the largest difference; of_allowed: the largest
+ * difference / allowed difference. reason: why an output could not be compared; "" when all were
+ * compared. */
 struct whole_deviation { double abs_err, of_allowed; char reason[200]; };
 
-/* The bytes that network_whole_make needs at once. */
+/* Returns the most bytes that network_whole_make needs at one time. */
 double network_whole_bytes(const struct network *net);
-/* Estimates the seconds for checking every call and the whole. For this it measures the same
- * evaluations on a small product, which takes some milliseconds. */
+/* Estimates the seconds for checking every call and the whole graph. For this it times the same
+ * evaluations of a small matrix product, which takes some milliseconds. */
 double network_check_estimate(const struct network *net);
-/* Evaluates net->whole on the inputs in v and the constants, which are read or made from the seed.
- * Frees the values of a tensor after its last reader. */
+/* Evaluates net->whole on the inputs in v and on the constants, which are read or made from the
+ * seed.  Values of a tensor are freed after its last reader, so that large graphs fit into
+ * memory. */
 bool network_whole_make(const struct network *net, const struct network_values *v, uint64_t seed,
                         const struct progress *pr, const struct cancel *c,
                         struct network_whole *out, struct err *e);

@@ -76,14 +76,14 @@ void once_out_path(const struct once *o, char *out, size_t n)
     snprintf(out, n, "/proc/%d/fd/%d", getpid(), o->out_fd);
 }
 
-/* Returns the seconds that the runner reported; 0: none. */
+/* Returns the seconds that the runner reported in its output; 0: it reported none. */
 static double seconds_of(const char *text)
 {
     const char *at = strstr(text, "seconds ");
     return at ? strtod(at + 8, NULL) : 0;
 }
 
-/* Fills in the error: the first line of the output, without "==123== " of valgrind. */
+/* Sets the error: a timeout, or the first line of the output without "==123== " of valgrind. */
 static bool explain(const struct once *o, const char *who, const struct subprocess_result *res,
                     struct err *e)
 {

@@ -22,7 +22,7 @@ struct once {
  * `last_address` (0 = no limit). */
 bool once_open(struct once *o, struct measure_job *j, unsigned long long last_address,
                struct err *e);
-void once_close(struct once *o);         /* also after a failed once_open */
+void once_close(struct once *o);         /* must be called also after a failed once_open */
 /* Writes a path through which another process can open out_fd. */
 void once_out_path(const struct once *o, char *out, size_t n);
 
@@ -34,6 +34,6 @@ struct once_call { const char *so_path, *padding; long long cache_bytes; };
  * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output. */
 bool once_run(struct once *o, const char *const *tool, const struct once_call *call,
               struct err *e);
-/* Reads the present content of out_fd. */
+/* Reads what the tool or the runner has written to out_fd. */
 bool once_output(const struct once *o, struct str *out, struct err *e);
 #endif

@@ -281,7 +281,7 @@ static struct oracle *new_oracle(const struct graph *g, uint64_t seed)
     return o;
 }
 
-/* Computes the reference of an oracle with data, and keeps the outputs. ok: whether data exist.
+/* Computes the reference of o, and keeps the outputs. ok: false if the data of o could not be made.
  * bounds: whether to compute the bounds of plain arithmetic too.  Without data, or after a failure,
  * frees o. */
 static bool compute(struct oracle *o, const struct graph *g, bool ok, bool bounds,
@@ -371,8 +371,8 @@ void oracle_release(const struct oracle *o)
 
 /* --- Data ------------------------------------------------------------------------------------- */
 
-/* Returns the data of a tensor, NULL with *e. The caller frees *own; the oracle owns everything
- * else. */
+/* Returns the data of a tensor; NULL with *e when they cannot be read. The caller frees *own (NULL
+ * if o has the data). */
 static const void *logical_data(const struct oracle *o, const struct program *p, int tensor,
                                 uint64_t seed, void **own, struct err *e)
 {

@@ -7,8 +7,9 @@
 #include "profile/child/protocol.h"
 
 /* The data of one seed for an operator, and the reference outputs for them.  They do not depend
- * on layouts and schedules, so the last few are kept for later measurements of the same
- * operator.  Every function here may be called by any thread. */
+ * on layouts and schedules, so the last few oracles are kept for later measurements of the same
+ * operator.  Callers must release each oracle that they get.  Every function here may be called by
+ * any thread. */
 struct oracle;
 /* Makes an oracle or finds a kept one.  False when cancelled, or when the data of a constant
  * cannot be read. */
@@ -23,15 +24,15 @@ void oracle_poison(void *data, int64_t bytes);           /* fills data with BUFF
 const struct oracle *oracle_kept(const struct graph *base, uint64_t seed);
 const struct oracle *oracle_again(const struct oracle *o);  /* adds a reference to o */
 void oracle_release(const struct oracle *o);             /* NULL is allowed */
-/* oracle_bytes returns the bytes for computing the reference of p; oracle_form_bytes those for the
- * error bounds of the algorithms that its steps chose, if any. */
+/* oracle_bytes returns the bytes for computing the reference of p. oracle_form_bytes returns the
+ * bytes for the error bounds of the algorithms that steps of p chose; 0 = no step chose one. */
 int64_t oracle_bytes(const struct program *p);
 int64_t oracle_form_bytes(const struct program *p);
 
 /* Fills the physical buffer of a tensor. Inputs and constants get the data of the seed in their
  * layout. All other tensors get BUFFER_POISON, a NaN that no kernel computes. o has the data. If o
- * is NULL they are made for this call, which fails when their file is missing
- * (weights_tensor_data). */
+ * is NULL, the data are made for this call. It then fails when the file of a constant's data is
+ * missing (weights_tensor_data). */
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, void *physical, struct err *e);
 

@@ -13,7 +13,8 @@ struct oracle {
     int n_tensors;
     void **given;                        /* data of inputs and constants; NULL for other tensors */
     /* Per tensor of the base graph: for outputs, the results of reference_eval and reference_error;
-     * NULL for all others. */
+     * NULL for all others. `error` itself is NULL in an oracle that oracle_of makes for a program
+     * with a chosen algorithm. */
     double **data, **error;
     double *rms;  /* per output: root mean square of the elements that the type can hold */
     int64_t bytes;
@@ -30,7 +31,7 @@ struct oracle {
  * of the base graph; NULL for all but outputs. */
 struct form_error { struct form_error *next; char *algorithms; double **error; };
 
-/* Returns in *out the error bounds for p, which depend on the arithmetic of its algorithms. */
+/* Stores in *out the error bounds for p, which depend on the arithmetic of its algorithms. */
 bool oracle_error(const struct oracle *o, const struct program *p, const struct cancel *c,
                   double *const **out, struct err *e);
 

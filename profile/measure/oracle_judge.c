@@ -11,7 +11,7 @@
 #define SINGLE_SLACK 8.0  /* multiple of the deviation of plain float32 that is allowed (SPEC
                            * L.2) */
 #define SINGLE_MOST 0.1                   /* largest rel_err that the second opinion allows */
-#define MOVED_SLACK 64.0
+#define MOVED_SLACK 64.0  /* multiple of `moved` that a rounding of the inputs explains */
 enum { READ_AT_ONCE = 512 };               /* elements that are converted to double in one call */
 #define HOPELESS 1024.0                   /* beyond this multiple of its error bound, an element is
                                            * certainly wrong */
@@ -160,8 +160,8 @@ static void take_moved(const struct graph *g, double **moved, double *const *aga
         }
 }
 
-/* Makes the moved results, unless they exist. The caller holds the lock, here and in
- * have_single. */
+/* Makes the moved results, unless they exist. Callers of have_moved and have_single must hold the
+ * lock of o. */
 static bool have_moved(struct oracle *o, const struct graph *g, const struct cancel *c,
                        struct err *e)
 {

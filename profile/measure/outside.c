@@ -16,8 +16,8 @@
 struct outside {
     struct dialog *dialog;
     struct str line;
-    double limit_s;                       /* of one run */
-    VEC(double) seconds;                  /* of all runs so far */
+    double limit_s;                       /* time limit of one run */
+    VEC(double) seconds;                  /* time of each run so far */
 };
 
 struct outside *outside_open(const char *command, double limit_s, const struct cancel *c,

@@ -14,15 +14,15 @@ struct outside;
  * error of dialog_hear. */
 struct outside *outside_open(const char *command, double limit_s, const struct cancel *c,
                              struct err *e);
-/* Takes samples for about time_s seconds. ERR_TIMEOUT: there was no answer limit_s after that.
- * *seconds has the time of each run so far, with the runs of this call at the end; *n is their
- * number. Both are valid until the next call. ERR_TYPE: the answer is not a list of positive
- * numbers. */
+/* Takes samples for about time_s seconds. *seconds has the time of each run since outside_open,
+ * with the runs of this call at the end; *n is the number of all these runs. *seconds is valid
+ * until the next call. ERR_TIMEOUT: no answer came within time_s plus the limit_s of outside_open.
+ * ERR_TYPE: the answer is not a list of positive numbers. */
 bool outside_time(struct outside *o, double time_s, const struct cancel *c,
                   const double **seconds, int *n, struct err *e);
-void outside_close(struct outside *o);            /* NULL: nothing */
+void outside_close(struct outside *o);            /* NULL is allowed */
 
-/* Splits "NAME: COMMAND" of the command line.  Without a name, the name is the first word of the
- * command.  Returns the command; name is cut to its size. */
+/* Splits "NAME: COMMAND", an argument of the command line.  Without "NAME: ", the name is the first
+ * word of the command.  Returns the command; the name is cut to fit into `size` bytes. */
 const char *outside_name(const char *text, char *name, size_t size);
 #endif

@@ -7,8 +7,8 @@
 #include "profile/measure/mca_models.h"
 
 /* insns: per loop of *lines, the number of instructions in its own body, without loops inside; the
- * last entry is for instructions outside of all loops. all: number of executed instructions. The
- * caller frees insns. */
+ * last entry is for instructions outside of all loops. all: number of instructions that one call
+ * executes. The caller frees insns. */
 struct hot_loops { double *insns, all; };
 struct hot_loops hot_loops_find(const char *assembly, const struct code_lines *lines);
 /* Returns the share of the executed instructions that are in the body of a loop. */
@@ -24,7 +24,9 @@ struct port_pressure {
     int loop;                             /* index of the loop in the lines; -1: none */
     /* the CPU model that llvm-mca used; exact: it is the model of this CPU */
     char model[24]; bool exact;
-    char slow[24];  /* a nearer model that has fewer FMAs a cycle than this CPU; "": none */
+    /* the nearest model that has fewer FMAs a cycle than this CPU, possibly `model` itself; "":
+     * none was asked */
+    char slow[24];
     double cycles, least, ipc;
     int n; struct { char name[24]; double cycles; } port[MOST_PORTS];
 };

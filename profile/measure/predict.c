@@ -9,8 +9,8 @@
 
 #define DEFAULT_BUDGET 1e6
 #define PREDICT_SEED 1
-/* with more lines in all buffers, conflicts are not counted, because each line takes 8 bytes of the
- * LRU order */
+/* Conflicts are not counted if the buffers have more lines than this: the LRU order takes 8 bytes
+ * for each line. */
 #define MOST_LINES_SEEN (UINT64_C(1) << 26)
 
 struct prediction_run {

@@ -1,5 +1,5 @@
-/* Predicts the cache misses of a program before anything is compiled: the simulator on a sample of
- * the accesses, walked by an interpreter (kernels/gen/walk.h). */
+/* Predicts the cache misses of a program before anything is compiled. An interpreter walks the code
+ * (kernels/gen/walk.h), and the simulator gets a sample of the code's accesses. */
 #ifndef TS_PROFILE_PREDICT_H
 #define TS_PROFILE_PREDICT_H
 #include "profile/measure/measurement.h"
@@ -15,10 +15,10 @@ struct predict_opts {
     bool conflicts;                      /* also count conflict misses, which takes twice as long */
 };
 
-/* Misses of L1 in one run.  fraction: the share of the accesses that was simulated and counted; if
- * it is 1, the misses are exact. error: as in struct sim_result.  conflicts: the misses that a
- * fully associative cache of the same size would not have; -1: not counted, or the buffers are too
- * large for counting them. */
+/* Misses of L1 in one run.  accesses: number of accesses of the run.  fraction: the share of the
+ * accesses that was simulated and counted; if it is 1, the misses are exact. error: as in struct
+ * sim_result.  conflicts: the misses that a fully associative cache of the same size would not
+ * have; -1: not asked for, or the buffers are too large for counting them. */
 struct prediction { int64_t l1_misses, conflicts; double accesses, fraction, error; };
 
 /* Predicts the misses of p. ERR_TIMEOUT when the limit was reached; ERR_RANGE when the cache cannot

@@ -80,7 +80,7 @@ static void add_steps(struct str *header, const struct program *p)
         str_printf(header, "\n    %s", p->steps[i]);
 }
 
-/* lines: NULL, or where to store the loops that gen_take_marks finds. */
+/* Appends the C of p. lines: NULL, or where to store the loop of each line of C. */
 static bool text_c(struct arena *a, const struct program *p, const struct target *t,
                    struct str *out, struct code_lines *lines, struct err *e)
 {
@@ -192,7 +192,7 @@ bool program_text_ptx(const struct program *p, struct str *out, struct err *e)
     return ok;
 }
 
-/* Notes the lines of the C or CUDA C, for loops_of_c_lines. */
+/* Stores the text of each line of the C or CUDA C, for loops_of_c_lines. */
 static void keep_source(struct arena *a, const struct str *text, struct code_lines *lines)
 {
     const char **source = ARENA_ARRAY(a, const char *, lines->n + 1);
@@ -226,8 +226,9 @@ static bool build_for_listing(struct arena *a, const struct module *m, const str
     return ok;
 }
 
-/* A scalar or vector variable of the C that is loaded on line `at`, from which the compiler made no
- * instruction: for example `float inp0 = inp[0];` becomes part of the line that uses inp0. */
+/* A scalar or vector variable that line `at` of the C loads. The compiler made no instruction from
+ * this line: for example, the load `float inp0 = inp[0];` becomes a part of the instruction that
+ * uses inp0. */
 struct folded_load { char name[40]; int at; };
 typedef VEC(struct folded_load) folded_loads;
 
@@ -273,9 +274,9 @@ static bool touches_memory(const char *text)
     return text[n] == '[' && strncmp(text + n, "[rsp", 4) != 0 && strncmp(text + n, "[rbp", 4) != 0;
 }
 
-/* Replaces the C line of each instruction by its loop and by its text. An instruction whose C line
- * is in no loop, such as one of a helper function, gets the loop of the instruction before it. A
- * line without a C line gets -1. */
+/* Sets lines->of and lines->source to the loop and the text of the C line of each instruction. An
+ * instruction whose C line is in no loop, such as one of a helper function, gets the loop of the
+ * instruction before it. A line of assembly without a C line gets -1. */
 static void loops_of_c_lines(struct arena *a, const char *text, const struct c_lines *line,
                              struct code_lines *lines)
 {

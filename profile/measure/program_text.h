@@ -1,4 +1,4 @@
-/* How a program's code is generated, and that code as text. */
+/* Generates the code of a program, to measure it and to show it as text. */
 #ifndef TS_PROFILE_PROGRAM_TEXT_H
 #define TS_PROFILE_PROGRAM_TEXT_H
 #include "kernels/base/subprocess.h"
@@ -28,13 +28,14 @@ bool program_build_cuda(struct arena *a, const struct program *p, struct gpu_bui
                         struct err *e);
 /* Appends the PTX of a program for the newest architecture known.  ERR_ENV without NVRTC. */
 bool program_text_ptx(const struct program *p, struct str *out, struct err *e);
-/* Appends the machine code (SASS) of a program for the newest architecture known, with the loops of
- * its lines in arena a.  ERR_ENV without NVRTC or without a disassembler (profile/build/sass.h). */
+/* Appends the machine code (SASS) of a program for the newest architecture known.  Stores in
+ * *lines, in arena a, the loop of each line.  ERR_ENV without NVRTC or without a disassembler
+ * (profile/build/sass.h). */
 bool program_text_sass(struct arena *a, const struct program *p, const struct cancel *c,
                        struct str *out, struct code_lines *lines, struct err *e);
-/* Append the C of a program, or its assembly, for t (NULL: the best target of this CPU), with the
- * flags of a measurement. A comment at the head of the C lists these flags. Vector helpers in the C
- * are macros, so that other flags cause no warning. */
+/* Append the C of a program, or its assembly as compiled with the flags of a measurement, for t
+ * (NULL: the best target of this CPU). A comment at the head of the C lists these flags. Vector
+ * helpers in the C are macros, so that other flags cause no warning. */
 bool program_text_c(const struct program *p, const struct target *t, struct str *out,
                     struct err *e);
 bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
@@ -45,9 +46,9 @@ bool program_text_asm_lines(struct arena *a, const struct program *p, const stru
                             const char *compiler, const struct cancel *c, struct str *out,
                             struct code_lines *lines, struct err *e);
 
-/* The code that the screen shows; *lines gets the loops that its lines belong to, in arena a.
- * Source is C, or CUDA C for a GPU. Machine code is assembly, or PTX for a GPU, which has no loops.
- * A program is for a GPU if t is a GPU or if its loops are bound to one. */
+/* Append the code that the screen shows, and store in *lines, in arena a, the loop of each line.
+ * Source is C, or CUDA C for a GPU. Machine code is assembly, or PTX for a GPU; for PTX, *lines is
+ * empty. A program is for a GPU if t is a GPU or if its loops are bound to one. */
 bool program_text_is_gpu(const struct program *p, const struct target *t);
 bool program_text_source(struct arena *a, const struct program *p, const struct target *t,
                          struct str *out, struct code_lines *lines, struct err *e);
