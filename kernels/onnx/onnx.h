@@ -14,6 +14,7 @@
 #include "kernels/base/vec.h"
 #include "kernels/ir/type.h"
 
+#define ONNX_DEPENDS "depends on a result of node "
 enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = INT32_MAX /* protobuf's limit */ };
 
 /* A tensor with its data.  Floats of any width are in f, as float32; integers and bools are in i.
@@ -103,7 +104,9 @@ struct onnx_graph {
     VEC(struct onnx_binding) input, output;  /* input: the inputs and the constants */
     /* n_unsupported does not count nodes that only depend on unsupported ones */
     int n_nodes, n_unsupported;
-    const char **reason;  /* per node: why it is not supported; NULL: it is supported */
+    /* per node: why it is not supported; NULL: it is supported.  It begins with ONNX_DEPENDS if
+     * only the result of another node is missing. */
+    const char **reason;
     const char **shape;                   /* per node: the shape of its first output, or "" */
     struct arena *arena;
 };

@@ -270,8 +270,8 @@ static void run_node(struct imp *im, int blocked)
     im->type = in && onnx_is_number(in->type) ? in->type : TYPE_FLOAT;
     if (blocked >= 0) {
         block_outputs(im, blocked);
-        g->reason[im->node] = arena_printf(im->a, "depends on a result of node %.200s that is not "
-                                           "supported", im->m->node[blocked].name);
+        g->reason[im->node] = arena_printf(im->a, ONNX_DEPENDS "%.200s that is not supported",
+                                           im->m->node[blocked].name);
         return;
     }
     bool ok = im->stmt.len > MAX_STATEMENTS

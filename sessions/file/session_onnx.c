@@ -13,7 +13,7 @@ static bool unsupported(const struct onnx_model *m, const struct onnx_graph *g, 
     struct str names = { 0 };
     int shown = 0;
     for (int i = 0; i < m->n_nodes; i++) {
-        if (!g->reason[i] || strncmp(g->reason[i], "waits for node ", 15) == 0 || shown++ >= 3)
+        if (!g->reason[i] || str_starts(g->reason[i], ONNX_DEPENDS) || shown++ >= 3)
             continue;
         str_printf(&names, "%s%.60s %.60s: %.120s", shown > 1 ? "; " : "", m->node[i].op,
                    m->node[i].name, g->reason[i]);

@@ -180,6 +180,22 @@ static void values_are_what_is_computed_with(void **state)
     }
 }
 
+/* The error names the unsupported nodes, and not those that only depend on their results. */
+static void refused_models_name_the_causes(void **state)
+{
+    (void)state;
+    const char *path = in_folder("causes.onnx");
+    struct session *s;
+    struct err e = { 0 };
+    assert_true(onnx_build_file(path, 13,
+                                "in x:2; node Frob x > a; node Relu a > b; node Relu b > c; "
+                                "node Knob x > d; node Add c d > y; out y"));
+    assert_false(session_from_onnx(path, NULL, NULL, &s, &e));
+    assert_non_null(strstr(e.text, "Frob "));
+    assert_non_null(strstr(e.text, "Knob "));
+    assert_null(strstr(e.text, "Relu "));
+}
+
 /* Every constant of an imported file has the model's data, whatever it is called. */
 static void weights_are_those_of_the_model(void **state)
 {
@@ -524,6 +540,7 @@ int main(void)
         cmocka_unit_test(a_session_moves_with_its_model),
         cmocka_unit_test(an_imported_model_is_not_read_again),
         cmocka_unit_test(errors_are_where_the_file_has_them),
+        cmocka_unit_test(refused_models_name_the_causes),
         cmocka_unit_test(exported_files_have_the_weights),
         cmocka_unit_test(headings_are_brief),
     };
