@@ -175,9 +175,9 @@ void *xmalloc_elems(size_t n, size_t size_bytes)
     return p;
 }
 
-/* glibc maps an array above a threshold as pages of its own, and unmaps them when the array is
- * freed.  The threshold grows with the sizes that are freed, up to 32 MiB, until mallopt is called.
- * memory_give_back therefore sets it to 32 MiB. */
+/* glibc gives an array above a threshold its own pages, and unmaps them when the array is freed.
+ * The threshold grows with the sizes of freed arrays, up to 32 MiB.  The first call of mallopt
+ * stops this growth; memory_give_back therefore sets the threshold to 32 MiB. */
 void memory_keep(void)
 {
     mallopt(M_MMAP_MAX, 0);

@@ -35,9 +35,9 @@ void *xrealloc(void *p, size_t size_bytes);
  * pages would take longer than filling the array. */
 void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
-/* Between memory_keep and memory_give_back, the process keeps freed arrays and reuses them.  For
- * new pages, the system would clear each page, which takes as long as the arithmetic on it.  The
- * pair does not nest. */
+/* Between memory_keep and memory_give_back, the process keeps freed arrays and reuses them.  This
+ * saves time: the system clears each new page, which takes as long as the arithmetic on it.  Pairs
+ * of these calls must not be nested. */
 void memory_keep(void);
 void memory_give_back(void);
 

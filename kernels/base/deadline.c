@@ -5,7 +5,7 @@
 #include <time.h>
 #include "kernels/base/arena.h"
 
-#define LOOK_S 0.05  /* seconds between two looks at the clock and the other cancel */
+#define LOOK_S 0.05  /* seconds between two looks at the clock and at `other` */
 
 struct deadline {
     struct cancel raised;

@@ -19,8 +19,9 @@ struct dialog {
     struct spawned program;
     int fd;                               /* a socket rather than two pipes: a write to a program
                                            * that has ended must not raise SIGPIPE */
-    struct str unread, message;           /* received bytes; the last line that was no answer */
-    size_t searched;                      /* how many first bytes of unread have no newline */
+    struct str unread, message;           /* unread: received bytes that no line was taken from
+                                           * yet; message: the last line that was no answer */
+    size_t searched;                      /* the first `searched` bytes of unread have no newline */
 };
 
 struct dialog *dialog_open(const char *const *argv, struct err *e)
@@ -72,7 +73,7 @@ static bool take_line(struct dialog *d, struct str *line)
     return true;
 }
 
-/* Receives what there is, waiting at most one tick. Returns false when the program has closed its
+/* Waits at most one tick for output, and receives it. Returns false when the program has closed its
  * output, or when its line is longer than MAX_LINE_BYTES. */
 static bool receive(struct dialog *d)
 {

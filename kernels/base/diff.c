@@ -6,8 +6,9 @@
 #include "kernels/base/str.h"
 #include "kernels/base/vec.h"
 
-/* The lists without their common beginning (`skip` lines) and end.  path[d] has, for each diagonal
- * k = -d .. d, the furthest line of a that d differences reach. */
+/* The lists without their common beginning (`skip` lines) and end.  Diagonal k, from -d to d, pairs
+ * line i of `a` with line i - k of `b`.  path[d][k + d] is the furthest line of `a` on diagonal k
+ * that d differences reach. */
 struct diff {
     const char *const *a, *const *b;
     int n, m, skip;
@@ -19,7 +20,7 @@ static int furthest(const struct diff *x, int d, int k)
     return x->path.data[d][k + d];
 }
 
-/* Whether the best way to diagonal k with d differences ends with a line that only b has. */
+/* Whether the best way to diagonal k with d differences ends with a line that only `b` has. */
 static bool comes_down(const struct diff *x, int d, int k)
 {
     return k == -d || (k != d && furthest(x, d - 1, k - 1) < furthest(x, d - 1, k + 1));
@@ -49,8 +50,8 @@ static int search(struct diff *x)
     return -1;
 }
 
-/* Follows the path with d differences from its end to its start, and writes its rows in this order.
- * Returns their number. */
+/* Follows the path with d differences from its end to its start, and writes its rows, the last row
+ * first.  Returns the number of rows. */
 static int trace(const struct diff *x, int d, struct diff_row *row)
 {
     int n = 0, i = x->n, j = x->m;
@@ -67,7 +68,7 @@ static int trace(const struct diff *x, int d, struct diff_row *row)
     return n;
 }
 
-/* Puts the lines of a before the lines of b within each difference. */
+/* Puts the lines of `a` before the lines of `b` within each difference. */
 static void order(struct diff_row *row, int n)
 {
     for (int from = 0, to; from < n; from = to) {

@@ -39,7 +39,7 @@ bool err_near(struct err *e, const char *name, const char *const *list, int n, c
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Sets column (from 1) and width, in bytes, of the wrong word in a one-line user text. */
 bool err_at(struct err *e, int col, int len);
-/* Sets the place in a file, and copies the source line. */
+/* Sets the place in a file (NULL: no file), and copies the source line. */
 bool err_where(struct err *e, const char *file, int line, int col, const char *source_line);
 
 const char *err_name(enum err_code code);               /* "E_DIM" */

@@ -135,7 +135,7 @@ static bool make_one(const char *path, mode_t mode, struct err *e)
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     (void)st, (void)type, (void)at;
-    (void)remove(path);                   /* after a failure, the rest is still removed */
+    (void)remove(path);                   /* a failure does not keep the rest from being removed */
     return 0;
 }
 

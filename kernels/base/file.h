@@ -24,8 +24,8 @@ uint64_t file_seen(const char *path);
 /* Replaces a file atomically: writes a file beside the target, calls fsync and renames it, so that
  * a reader sees either the old file or the new one, even after a kill.  Keeps owner, group and mode
  * of the old file, and follows links.  A pipe or a device ("/dev/stdout") is written to directly.
- * Only one process writes at a time (FILE.tilescope-lock).  Fails with ERR_CHANGED, and writes
- * nothing, if the file exists and is not in the state `seen`. */
+ * A lock (FILE.tilescope-lock) lets only one process write at a time.  Fails with ERR_CHANGED, and
+ * writes nothing, if the file exists and is not in the state `seen`. */
 bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
 /* Like file_replace, whatever the file contains now. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
@@ -34,7 +34,8 @@ bool file_write_atomic(const char *path, const char *data, size_t n, struct err 
 bool file_write_quick(const char *path, const char *data, size_t n, struct err *e);
 /* Removes the temporary files of killed writers from a folder. */
 void file_tidy(const char *dir);
-/* Whether file_write_atomic would succeed now. Writes nothing; fails with the same errors. */
+/* Whether the kind of the file and its permissions let file_write_atomic write it. Writes nothing;
+ * fails with the errors of file_write_atomic. */
 bool file_may_write(const char *path, struct err *e);
 /* Whether path still names the open file: false after somebody renamed or removed it. */
 bool file_is_named(int fd, const char *path);
@@ -48,12 +49,13 @@ bool file_write_beside(const char *path, const char *data, size_t n, struct str 
 bool file_exists(const char *path);
 /* Appends a path that a user typed: ~/ at its beginning stands for $HOME, as in shells. */
 void file_add_typed(struct str *out, const char *path);
-/* Sets path to the path of this program; without /proc, to the name by which it was started.
+/* Sets path to the path of this program: from /proc, or else from the name by which it was started.
  * Returns false when both are unknown. */
 bool file_self(char *path, size_t n);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
 void dir_remove(const char *path);  /* like rm -rf; what cannot be removed stays */
-/* Returns `path` as seen from the folder of the file `other`; an absolute path stays as it is. */
+/* Resolves `path` from the folder of the file `other`: "a/c" for other = "a/b", path = "c".
+ * Returns an absolute path unchanged. */
 const char *path_beside(struct arena *a, const char *other, const char *path);
 /* Returns the names, without suffix and sorted, of the files of a folder that end in suffix, except
  * hidden files.  *n is 0 when the folder cannot be read. */
@@ -65,6 +67,7 @@ const char **dir_list(struct arena *a, const char *dir, const char *suffix, int 
 bool dir_cache(struct str *out, struct err *e);
 bool dir_state(struct str *out, struct err *e);
 bool dir_data(struct str *out, struct err *e);
-/* Appends $XDG_CONFIG_HOME/tilescope, which is not created; false when no home folder is known. */
+/* Appends $XDG_CONFIG_HOME/tilescope (default: ~/.config/tilescope), and does not create it.
+ * Returns false when no home folder is known. */
 bool dir_config(struct str *out);
 #endif

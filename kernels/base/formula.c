@@ -18,9 +18,9 @@ struct evaluator {
     formula_names *names;
     void *ctx;
     int at;
-    bool checking;                        /* whether only the form is checked */
-    bool skipping;                        /* whether the value does not matter: no name is looked
-                                           * up, unless `checking` */
+    bool checking;                        /* whether only the syntax is checked */
+    bool skipping;                        /* whether the value is not needed: names are then looked
+                                           * up only if `checking` is set */
     int depth;
     struct err *e;
 };
@@ -166,7 +166,7 @@ static bool close_parenthesis(struct evaluator *v, int open)
     return fails(v, open, open + 1);
 }
 
-/* Functions of numbers; from FN_FLOOR on they take one number. */
+/* Functions of numbers.  FN_FLOOR and those after it take one number, the others several. */
 enum number_fn { FN_MIN, FN_MAX, FN_MEAN, FN_GEOMEAN, FN_FLOOR, FN_CEIL, FN_LOG, FN_ABS, FN_COUNT };
 static const char *const fn_name[FN_COUNT] = { "min", "max", "mean", "geomean", "floor", "ceil",
                                                "log", "abs" };
@@ -265,7 +265,8 @@ static bool parse_atom(struct evaluator *v, struct formula_value *out)
     return ok;
 }
 
-/* Parses signs and what follows them in a loop, since a thousand signs must not recurse. */
+/* Parses minus signs and the value after them.  A loop reads the signs, because a recursion could
+ * be as deep as there are signs. */
 static bool parse_unary(struct evaluator *v, struct formula_value *out)
 {
     bool any = false, negative = false;

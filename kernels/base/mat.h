@@ -13,7 +13,8 @@
 struct mat_view { const double *a; int row, col; };
 struct mat_view_single { const float *a; int row, col; };
 
-/* Computes c = a b, or with `add` c += a b. c (m x n) and b (k x n) are dense, without overlap. */
+/* Computes c = a b, or c += a b if `add` is set.  c (m x n) and b (k x n) must be dense and must
+ * not overlap. */
 void mat_mul(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
 /* mat_mul in float32. */
 void mat_mul_single(float *c, struct mat_view_single a, const float *b, int m, int n, int k,

@@ -18,8 +18,8 @@ static REAL OF(one)(const struct PRODUCT *p, int i, int j)
     return sum;
 }
 
-/* Computes four rows and two vectors of the result: eight sums in registers hide the latency of
- * additions. */
+/* Computes two vectors in each of four rows of the result: eight sums in registers hide the latency
+ * of additions. */
 INLINE void OF(tile)(const struct PRODUCT *p, int i, int j)
 {
     int64_t row = p->a.row, col = p->a.col, n = p->n;

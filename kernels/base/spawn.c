@@ -85,8 +85,8 @@ void spawn_close(struct spawned *s)
     cleanup_forget(s->slot);
 }
 
-/* Returns this process's environment with `variable`, a TMPDIR=..., instead of its own TMPDIR ("":
- * without a change).  The caller frees the array. */
+/* Returns the environment of this process, in which `variable` ("TMPDIR=...") replaces TMPDIR.
+ * variable = "": nothing is replaced.  The caller frees the array. */
 static char **environment(char *variable)
 {
     int n = 0, kept = 0;
@@ -101,8 +101,8 @@ static char **environment(char *variable)
     return env;
 }
 
-/* Starts a program whose TMPDIR is folder.  keep is not below 3, because the first three
- * descriptors are replaced before it is passed on.  Returns 0 or an errno. */
+/* Starts a program whose TMPDIR is `folder`.  keep must be -1, or 3 or more: the first three
+ * descriptors are replaced before keep is duplicated.  Returns 0 or an errno. */
 static int spawn(const char *const *argv, int input, int output, int keep, const char *folder,
                  pid_t *pid)
 {
@@ -141,7 +141,8 @@ static int spawn(const char *const *argv, int input, int output, int keep, const
 bool spawn_group(const char *const *argv, int input, int output, int keep, struct spawned *s,
                  struct err *e)
 {
-    bool moves = keep >= 0 && keep < KEPT;   /* if a standard descriptor was closed */
+    /* keep is below KEPT if this process was started with a closed standard descriptor */
+    bool moves = keep >= 0 && keep < KEPT;
     int kept = moves ? fcntl(keep, F_DUPFD_CLOEXEC, KEPT) : keep;
     int why = moves && kept < 0 ? errno : 0;
     make_folder(s);

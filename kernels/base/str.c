@@ -222,7 +222,8 @@ void str_count(struct str *s, int64_t n)
     }
 }
 
-/* Prints a whole or large number by str_count, and any other with four significant digits. */
+/* Prints whole numbers, and numbers from 1000 on, by str_count.  Prints fractions below 1000, and
+ * numbers from 10^15 on, with four significant digits. */
 void str_quantity(struct str *s, double v)
 {
     if (fabs(v) < 1e15 && (fabs(v) >= 1000 || v == floor(v)))

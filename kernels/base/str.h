@@ -20,14 +20,15 @@ void str_printf(struct str *s, const char *fmt, ...) __attribute__((format(print
 void str_vprintf(struct str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 const char *str_text(const struct str *s);  /* "" when empty; valid until the string changes */
 
-/* Append numbers for people: str_count "11 203 112"; str_quantity the same, but a small fraction
- * with four significant digits; str_ms "0.310 ms", "31.20 us", "1.235 s". */
+/* Append numbers for people.  str_count: "11 203 112".  str_quantity: the same, but fractions below
+ * 1000 and numbers from 10^15 on have four significant digits ("12.35", "1.5e+16").
+ * str_ms: "0.310 ms", "31.20 us", "1.235 s". */
 void str_count(struct str *s, int64_t n);
 void str_quantity(struct str *s, double v);
 void str_ms(struct str *s, double ms);
-/* Appends every line of text, broken at a blank where it is wider than width; the rest of the line
- * starts at column hang.  A word that is too wide is broken behind a '|', or stays whole.  Colours
- * (ESC [ ... m) have no width. */
+/* Appends the lines of text.  A line wider than `width` is broken at a blank, and its rest starts
+ * at column `hang`.  A word that is too wide is broken behind a '|', or stays whole.  Colours (ESC
+ * [ ... m) have no width. */
 void str_wrap(struct str *s, const char *text, int width, int hang);
 
 /* Compare strings. */
@@ -40,8 +41,8 @@ bool str_begins(const char *s, const char *words);
 bool str_ends(const char *s, const char *suffix);
 /* Whether c can stand in the name of a loop or tensor: a letter, a digit, _, or a dot ("O.1"). */
 bool str_name_char(char c);
-/* Returns the place of `name` in text as a whole word, or NULL.  Characters of `tail` that follow
- * the name belong to the word; *n is the length of the word. */
+/* Finds `name` as a whole word in text.  Characters of `tail` that follow the name belong to the
+ * word.  Returns the word and sets *n to its length, or returns NULL.  name must not be empty. */
 const char *str_find_name(const char *text, const char *name, const char *tail, size_t *n);
 /* Whether the n lines of a equal the m lines of b. */
 bool str_same_lines(const char *const *a, int n, const char *const *b, int m);
@@ -67,8 +68,8 @@ uint32_t utf8_next(const char **s);
  * the character may be sent to a terminal; false for control characters (C0, DEL, C1) and for
  * malformed UTF-8, which counts as one byte. */
 size_t utf8_char(const char *s, size_t n, bool *shown);
-/* Appends text for a terminal: characters that must not reach a terminal become '?', except those
- * in keep. */
+/* Appends n bytes of text for a terminal.  Characters that must not reach a terminal become '?',
+ * except those in `keep`. */
 void str_add_shown(struct str *out, const char *text, size_t n, const char *keep);
 /* Returns the length at which to cut a valid s: at most max bytes, all of them whole characters. */
 size_t utf8_fit(const char *s, size_t max);

@@ -120,8 +120,9 @@ static bool reap(pid_t pid, int flags, int *status)
     }
 }
 
-/* Waits for output, at most one tick.  After the pipe is closed it naps, ever longer, because
- * nothing signals the end of the program, which is usually microseconds away. */
+/* Waits for output, at most one tick.  When the program has closed its output (not `open`), naps
+ * instead: it usually ends microseconds later, and nothing signals its end.  Each nap is longer
+ * than the last. */
 static void wait_tick(int fd, bool open, double left_s, long *nap_us)
 {
     double tick_ms = left_s * 1e3 < TICK_MS ? left_s * 1e3 + 1 : TICK_MS;

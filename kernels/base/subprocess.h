@@ -7,9 +7,9 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* A flag that another thread or a signal handler raises.  Every long-running function takes one;
- * NULL: it cannot be cancelled.  whole: if this flag ends a part of a larger task, the flag of that
- * task, which ends the part as well; or NULL. */
+/* A flag that another thread or a signal handler raises to cancel a task.  Every long-running
+ * function takes a flag; NULL: it cannot be cancelled.  whole: if the task is a part of a larger
+ * task, the flag of the larger one, which cancels the part as well; else NULL. */
 struct cancel { atomic_int raised; const struct cancel *whole; };
 static inline bool cancelled(const struct cancel *c)
 {
@@ -29,8 +29,8 @@ struct subprocess_result {
 /* Runs argv (NULL-terminated, looked up in PATH) with stdin from /dev/null, and captures its
  * output.  Returns false only when the program could not be started (ERR_ENV, names the program)
  * or was cancelled (ERR_CANCEL).  At the time limit (<= 0: none) the whole process group is
- * killed.  The program's TMPDIR is a folder of its own, which is removed when it ends.  *res is
- * always filled. */
+ * killed.  The program gets a folder of its own as TMPDIR, which is removed when the program ends.
+ * *res is filled in every case. */
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 
@@ -57,7 +57,7 @@ bool subprocess_refuse(const char *name, const struct subprocess_result *r, doub
 
 /* Whether NAME (a plain name) is in PATH and executable. Sets *path to it, unless path is NULL. */
 bool subprocess_find(const char *name, struct str *path);
-/* The same in a list of folders, separated by colons. */
+/* Like subprocess_find, in a list of folders that colons separate instead of in PATH. */
 bool subprocess_find_in(const char *name, const char *folders, struct str *path);
 double clock_s(void);                                      /* monotonic time in seconds */
 #endif

@@ -16,7 +16,8 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* ORDER EXPR: expr_print.c has the precedence of each kind.  expr_order sorts by this order. */
+/* The kinds of expressions.  expr_order sorts by this order; expr_print.c has a table by kind
+ * (ORDER EXPR). */
 enum expr_kind {
     EXPR_CONST, EXPR_VAR,
     EXPR_ADD, EXPR_MUL, EXPR_DIV, EXPR_MOD, EXPR_MIN, EXPR_MAX,
@@ -73,7 +74,7 @@ static inline bool expr_is_const(const struct expr *e, int64_t v)
 }
 bool expr_uses(const struct expr *e, const struct expr *var);   /* whether var occurs in e */
 
-/* Substitutes n variables at once. The result is not simplified. */
+/* Replaces each vars[i] in e by with[i], all n at once. The result is not simplified. */
 const struct expr *expr_subst(struct exprs *p, const struct expr *e,
                               const struct expr *const *vars, const struct expr *const *with,
                               int n);
@@ -90,7 +91,8 @@ int64_t expr_eval(const struct expr *e, const int64_t *vals);
 struct expr_linear { int n; const struct expr **term; int64_t *coef; int64_t rest; };
 struct expr_linear expr_linear(struct exprs *p, const struct expr *e);
 const struct expr *expr_from_linear(struct exprs *p, const struct expr_linear *l);
-/* Sets *coef to the factor of var in e, 0 without var. Returns false if e is not linear in var. */
+/* Sets *coef to the factor of var in e; 0: var does not occur. Returns false, and leaves *coef
+ * alone, if e is not linear in var. */
 bool expr_coef(struct exprs *p, const struct expr *e, const struct expr *var, int64_t *coef);
 
 /* Prints e with C precedence and minimal parentheses: "8*h.0 + h.1 + kh", "(2*o + i) / 4", "x - 1",

@@ -12,7 +12,7 @@ struct expr_node {
     struct expr e;                    /* first: a struct expr * is a struct expr_node * */
     uint32_t hash;
     uint32_t n_divmod;  /* number of DIV and MOD nodes, counting every occurrence (saturates) */
-    uint64_t var_mask;                /* bit (var % 64) for every variable in the expression */
+    uint64_t var_mask;                /* has bit (var % 64) for every variable in the expression */
     const struct expr *simple;        /* the simplified form; NULL: not computed yet */
     uint32_t stamp;                   /* number of the expr_subst call that set `with` (memo) */
     const struct expr *with;
@@ -43,8 +43,8 @@ struct scratch_mark scratch_mark(struct exprs *p);
 void *scratch_alloc(struct exprs *p, size_t size_bytes);
 void scratch_release(struct exprs *p, struct scratch_mark m);
 
-/* Arithmetic that wraps around in two's complement. expr_eval wraps around, so coefficients must
- * too. */
+/* Arithmetic that wraps around in two's complement. expr_eval wraps around, so the arithmetic on
+ * coefficients must do so, too. */
 static inline int64_t wrap_add(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -60,14 +60,15 @@ static inline int64_t wrap_mul(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
-/* Intervals. INT64_MIN and INT64_MAX mean infinity and remain infinite under every operation. */
+/* Intervals. INT64_MIN and INT64_MAX mean infinity: a bound that leaves 64 bits becomes infinite,
+ * and never wraps around. */
 struct range { int64_t lo, hi; };
 struct range range_add(struct range a, struct range b);
 struct range range_mul(struct range a, struct range b);
 struct range range_of(enum expr_kind kind, struct range a, struct range b);
 
-/* Whether sums and small multiples of r cannot overflow.  Rules check this for every operand before
- * they use its bounds. */
+/* Whether sums and small multiples of r cannot overflow.  A rule must check this for every operand
+ * before it uses the operand's bounds. */
 static inline bool is_tame(struct range r)
 {
     return r.lo > -((int64_t)1 << 62) && r.hi < ((int64_t)1 << 62);

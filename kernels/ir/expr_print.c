@@ -3,7 +3,7 @@
  * subtraction, and 2 < x as x >= 3. */
 #include "kernels/ir/expr.h"
 
-/* ORDER EXPR: precedences, loosest first. */
+/* Precedences, loosest first, and the precedence of each kind of expression (ORDER EXPR). */
 enum prec { PREC_AND, PREC_EQ, PREC_LT, PREC_ADD, PREC_MUL, PREC_UNARY, PREC_ATOM };
 static const enum prec precedence[EXPR_KIND_COUNT] = {
     [EXPR_CONST] = PREC_ATOM, [EXPR_VAR] = PREC_ATOM,

@@ -58,8 +58,8 @@ const struct expr *rule_lt_div(struct redex *r)
     return NULL;
 }
 
-/* Rewrites g*q + rem < 0 to q <= floor((-1 - rem) / g).  Returns NULL if this bound depends on
- * rem. */
+/* Rewrites g*q + rem < 0 to q <= floor((-1 - rem) / g).  Returns NULL unless this bound is the same
+ * for every value of rem. */
 static const struct expr *drop_digit(struct redex *r, int64_t g)
 {
     struct lin q = lin_new(r->p), rem = lin_new(r->p);
@@ -106,8 +106,8 @@ static void take_sides(const struct lin *l, struct lin *plus, struct lin *minus)
     }
 }
 
-/* Rewrites l < 0, with a constant c: to plus < c if minus is empty, to minus >= c (built as c - 1 <
- * minus) if plus is empty, and otherwise to plus < minus + c. */
+/* Rewrites l < 0, where l = plus - minus + rest, to rest < minus if plus is empty, else to plus <
+ * minus - rest. */
 const struct expr *rule_lt_sides(struct redex *r)
 {
     struct lin plus, minus;
@@ -145,7 +145,8 @@ const struct expr *rule_eq_gcd(struct redex *r)
     return expr_eq(r->p, lin_expr(&x), expr_const(r->p, 0));
 }
 
-/* Moves the term with the largest coefficient (the first in canonical order) to the left side. */
+/* Puts the terms that have the sign of the largest coefficient (the first in canonical order) on
+ * the left side, and the others on the right side. */
 const struct expr *rule_eq_sides(struct redex *r)
 {
     struct lin plus, minus;
@@ -182,8 +183,8 @@ const struct expr *rule_and_const(struct redex *r)
     return is_true(r->b) && is_truth(r->a) ? r->a : NULL;
 }
 
-/* Adds the conditions of a conjunction as terms of a linear form: each condition once, without
- * conditions that are always true. */
+/* Adds the conditions of conjunction e to `list`, a linear form that serves as a set: each
+ * condition once, and none that is always true. */
 static void add_conditions(struct lin *list, const struct expr *e)
 {
     if (e->kind == EXPR_AND) {

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* How to handle a coefficient that g does not divide: r gets the whole coefficient, its remainder
- * in [0, g), or its remainder nearest to 0. */
+/* What r gets of a coefficient that g does not divide.  KEEP: the whole coefficient.  FLOOR: its
+ * remainder in [0, g).  NEAR: its remainder nearest to 0. */
 enum share { SHARE_KEEP, SHARE_FLOOR, SHARE_NEAR, SHARE_COUNT };
 
 static int64_t remainder_of(int64_t coef, int64_t g, enum share how)
@@ -38,7 +38,7 @@ static void divide(const struct lin *l, int64_t g, enum share how, struct lin *q
     r->rest = floor_mod(l->rest, g);
 }
 
-/* Whether x stays within one period of g. Sets *k to the number of the period. */
+/* Whether x stays within one period of g. If so, *k is the number of that period. */
 static bool one_period(struct range x, int64_t g, int64_t *k)
 {
     *k = floor_div(x.lo, g);
@@ -83,7 +83,8 @@ static int add_factor(int64_t *g, int n, int64_t f, int64_t c)
     return n;
 }
 
-/* Collects proper divisors of c that divide some coefficients, largest first. Returns how many. */
+/* Collects the proper divisors of c that c and some coefficients have in common, largest first.
+ * Returns how many there are. */
 static int common_factors(const struct lin *l, int64_t c, int64_t *g)
 {
     int n = 0;
@@ -198,8 +199,8 @@ const struct expr *rule_mod_mod(struct redex *r)
     return NULL;
 }
 
-/* Reduces the size of each coefficient to below c, and keeps its sign (-x does not become 3*x).
- * Reduces the constant to [0, c). */
+/* Reduces the size of each coefficient to below c, and keeps its sign: with c = 4, -x does not
+ * become 3*x.  Reduces the constant to [0, c). */
 const struct expr *rule_mod_reduce(struct redex *r)
 {
     struct lin x = lin_new(r->p);
@@ -211,8 +212,8 @@ const struct expr *rule_mod_reduce(struct redex *r)
     return is_tame(lin_range(&x)) ? expr_mod(r->p, lin_expr(&x), r->b) : NULL;
 }
 
-/* Splits with SHARE_KEEP only: the remainder stays in the result, where no variable may occur
- * twice. */
+/* Splits with SHARE_KEEP only.  The remainder is a part of the result, and the other ways to share
+ * a coefficient would put its variable into both parts. */
 const struct expr *rule_mod_factor(struct redex *r)
 {
     int64_t g[MAX_FACTORS];

@@ -1,6 +1,6 @@
-/* Rules for + and *.  A sum is one linear form.  The important rules join the digits x / c and x %
- * c of a number x again: reading a tensor through a layout and its inverse produces sums of
- * digits. */
+/* Rules for + and *.  A sum is one linear form.  The important rules join the digits of a number x,
+ * x / c and x % c, to x again.  Such sums of digits come from reading a tensor through a layout and
+ * its inverse. */
 #include "kernels/ir/simplify_impl.h"
 
 const struct expr *rule_fold(struct redex *r)
@@ -105,8 +105,8 @@ static bool is_digit_pair(const struct lin *l, int i, int j, enum expr_kind high
     return small_product(l->t[j].coef, y->b->value, &k) && k == l->t[i].coef;
 }
 
-/* Joins the terms of x / (a*b) and y % b if they are quotient and remainder of x / a by b.  y need
- * only equal x / a modulo b, because the rules for % may have reduced y. */
+/* Joins the terms of x / (a*b) and y % b if they are quotient and remainder of x / a by b.  It is
+ * enough that y equals x / a modulo b, because the rules for % may have reduced y. */
 static const struct expr *join(struct redex *r, int i, int j)
 {
     const struct expr *high = r->l.t[i].e, *low = r->l.t[j].e;
@@ -165,8 +165,8 @@ const struct expr *rule_sum_digits(struct redex *r)
     return each_pair(r, EXPR_MOD, join_digits);
 }
 
-/* Whether l, in any order, contains m * x, term by term.  Constants need not match: they can be
- * adjusted. */
+/* Whether l contains every term of m * x, in any order.  The constants of l and x need not match:
+ * the caller adjusts the constant. */
 static bool contains(const struct lin *l, const struct lin *x, int64_t m)
 {
     int n = 0;
@@ -204,7 +204,7 @@ static const struct expr *to_mod(struct redex *r, int i, int64_t a)
     return exchange(&r->l, i, &ly, m, expr_modc(r->p, y, b), m);
 }
 
-/* Tries to_mod with a = 1 and the divisors of other quotients of the sum. */
+/* Tries to_mod with a = 1, then with the divisor of each other quotient of the sum as a. */
 const struct expr *rule_sum_to_mod(struct redex *r)
 {
     for (int i = 0; i < r->l.n; i++) {

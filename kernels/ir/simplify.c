@@ -4,15 +4,16 @@
  * them):
  *   #1  The value is the same at every point of the variables' ranges.
  *   #2  It returns NULL when it does not apply.
- *   #3  It lowers the cost (divs and mods first, then leaves: variables and non-linear operators)
- *       or keeps it and moves towards the canonical form: smaller divisors and coefficients under
- *       / and %, divisible parts pulled out of /, (x%(a*b))/b as (x/b)%a, the terms of a sum by
- *       stride, constants to the right.  So no two rules can undo each other.
+ *   #3  It lowers the cost, or keeps the cost and moves towards the canonical form.  The cost
+ *       counts divs and mods first, then leaves (variables and non-linear operators).  The
+ *       canonical form has smaller divisors and coefficients under / and %, divisible parts pulled
+ *       out of /, (x/b)%a for (x%(a*b))/b, the terms of a sum by stride, and constants on the
+ *       right.  So no two rules can undo each other.
  *   #4  It trusts only bounds that are tame (expr_impl.h): nothing it computes overflows.
  *
- * Operands are simplified first.  A nested sum is flattened into one linear form, so that like
- * terms, and x/c and x%c of one x, stand in one sum and can be combined.  A variable with a single
- * value keeps its name. */
+ * Operands are simplified first.  A nested sum is flattened into one linear form.  Like terms, and
+ * x/c and x%c of one x, are then in one sum and can be combined.  A variable with a single possible
+ * value stays a variable. */
 #include "kernels/ir/simplify_impl.h"
 
 #define ON(KIND) (1u << EXPR_##KIND)

@@ -22,7 +22,8 @@ struct elem_type {
      * smallest normal number.  largest: a little above the largest number; values up to it are
      * rounded to the largest number. */
     double roundoff, tiny, normal, largest;
-    /* Convert arrays of elements to double, or from double with rounding, or only round doubles. */
+    /* For arrays of n: read converts elements to doubles, write rounds doubles to elements, and
+     * round replaces each double by the nearest number of the type. */
     void (*read)(const void *from, int64_t n, double *to);
     void (*write)(const double *from, int64_t n, void *to);
     void (*round)(double *x, int64_t n);
@@ -42,7 +43,7 @@ static inline bool type_is_narrow(const struct elem_type *type)
 {
     return type->sum != type;
 }
-/* The names of the rows of type.def in their order, f32 first, and NULL. */
+/* The names of the rows of type.def in their order, f32 first; NULL ends the list. */
 extern const char *const type_words[];
 enum type_row {
 #define TYPE(id, title, c, suffix, mask, packed, limits, sum) TYPE_ROW_##id,

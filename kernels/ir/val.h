@@ -18,7 +18,7 @@
     VAL(SQRT, 1, "sqrt") VAL(FLOOR, 1, "floor") VAL(SIN, 1, "sin") VAL(COS, 1, "cos") \
     VAL(ATAN, 1, "atan") \
     VAL(SELECT, 2, "select")              /* cond ? a : b; only one side is evaluated */ \
-    VAL(PICK, 2, "pick")  /* b, where the variable `cond` has the value val_picked(a, hi) */
+    VAL(PICK, 2, "pick")  /* b, where the variable `cond` has the value val_picked(a, cond->hi) */
 
 /* The functions of one float, as labels of a switch: `case VAL_FUNCTIONS:`. */
 #define VAL_FUNCTIONS \
@@ -49,8 +49,8 @@ const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val 
                           const struct val *y);
 const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
                              const struct val *y);
-/* Returns the value of `in`, whose indices use variable var, with var = val_picked(x, var->hi): an
- * index that is computed from data.  It is in [0, var->hi] for every x, so no access is out of
+/* Returns the operation that evaluates `in` with var = val_picked(x, var->hi), an index that is
+ * computed from data.  The index is in [0, var->hi] for every x, so no access of `in` is out of
  * bounds. */
 const struct val *val_pick(struct arena *a, const struct expr *var, const struct val *x,
                            const struct val *in);
@@ -73,11 +73,11 @@ const char *val_name(enum val_kind kind);
 bool val_is_function(enum val_kind kind);                /* a function of one float */
 bool val_is_const(const struct val *v, double value);
 
-/* Rebuilds v: `load` replaces every LOAD, and `index` every index and condition (NULL: they stay as
- * they are). */
+/* What val_rebuild replaces: `load` returns the replacement of a LOAD, `index` that of an index or
+ * condition.  If one of them is NULL, it replaces nothing. */
 struct val_map {
     void *ctx;
-    /* called with a load whose indices are already mapped */
+    /* called with a load whose indices `index` has already replaced */
     const struct val *(*load)(void *ctx, const struct val *load);
     const struct expr *(*index)(void *ctx, const struct expr *e);
 };
@@ -87,8 +87,8 @@ const struct val *val_subst(struct exprs *p, const struct val *v, const struct e
                             const struct expr *with);
 /* Calls f on every LOAD, left to right. */
 void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *load), void *ctx);
-/* Returns the number of float operations of v: 1 for each arithmetic node and function; SELECT
- * counts its more expensive side. */
+/* Returns the number of float operations of v: 1 for each arithmetic node and function.  SELECT
+ * counts as its more expensive side, PICK as both of its operands. */
 int val_flops(const struct val *v);
 /* Prints v in the notation of the paper: Inp[n][i][h + kh] * Ker[o][i][kh]. names: per tensor, its
  * name. */

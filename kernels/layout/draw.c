@@ -12,8 +12,9 @@
  *       ... 12542 more lines
  *
  * A line of the picture is a cache line: a strip with one letter per element, then the indices of
- * these elements, in runs along one logical index.  '-' is padding, '<' a step in which no index
- * grew.  A capital letter or '*' is a copy of an element whose canonical place is elsewhere. */
+ * these elements, in runs along one logical index.  A letter names the index that grew since the
+ * element before; '<': no index grew; '-': padding.  A capital letter, or '*' behind a run, is a
+ * copy of an element whose canonical place is elsewhere. */
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -65,7 +66,8 @@ static void put_prose(struct picture *pic, struct str *s)
     str_clear(s);
 }
 
-/* Chooses a letter for each logical dim: the first letter of its name that is free. */
+/* Chooses a letter for each logical dim: the first letter of its name that is free, or else a
+ * digit. */
 static void choose_letters(struct picture *pic)
 {
     bool taken[128] = { false };
@@ -269,8 +271,8 @@ static struct draw_run find_run(const struct cell *c, int first, int n, int rank
     return r;
 }
 
-/* Appends "n0 o0..15 h0 w1": the first run of a line has all indices, later ones only the indices
- * that changed. */
+/* Appends run r as "n0 o0..15 h0 w1".  Without a run `before` in the line, all indices are printed;
+ * else only those that changed since then. */
 static void add_run(struct str *s, const struct picture *pic, const struct cell *cells,
                     const struct draw_run *r, const struct draw_run *before)
 {

@@ -63,7 +63,7 @@ static bool name_taken(const struct layout *l, int before, const char *name)
     return false;
 }
 
-/* Gives the new dims their names and phi variables; "_2" and so on keeps names distinct. */
+/* Gives the new dims their names and phi variables.  A name that is taken gets "_2" and so on. */
 static void name_dims(struct exprs *p, const struct reshape *r, struct layout *l)
 {
     struct arena *a = exprs_arena(p);
@@ -80,7 +80,8 @@ static void name_dims(struct exprs *p, const struct reshape *r, struct layout *l
     }
 }
 
-/* Trims a logical dim: its variable gets the new extent, in every rho that uses it. */
+/* If the primitive trims a logical dim, gives the variable of the dim its new extent, also in every
+ * rho that uses the variable. */
 static void trim(struct exprs *p, const struct reshape *r, const struct layout *l, struct layout *m)
 {
     if (r->trimmed < 0)
@@ -146,8 +147,8 @@ static int tree_size(const struct expr *e, int limit)
     return n + tree_size(e->b, limit - n);
 }
 
-/* Whether the expressions are small enough.  They can double with each primitive of a sequence that
- * splits, reorders and fuses again and again. */
+/* Whether the expressions of l are small enough.  They can double with each primitive of a sequence
+ * that splits, reorders and fuses again and again. */
 static bool is_manageable(const struct layout *l)
 {
     int left = MAX_NODES - tree_size(l->guard, MAX_NODES);

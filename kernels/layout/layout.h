@@ -8,7 +8,7 @@
 #define TS_LAYOUT_LAYOUT_H
 #include "kernels/ops/graph.h"
 
-/* ORDER PRIM: prim_name has the names. */
+/* The kinds of primitives.  prim_name has their names in this order (ORDER PRIM). */
 enum prim_kind {
     PRIM_SPLIT, PRIM_REORDER, PRIM_FUSE, PRIM_UNFOLD, PRIM_FOLD, PRIM_PAD, PRIM_UNPAD
 };
@@ -17,25 +17,26 @@ enum prim_kind {
 struct prim {
     enum prim_kind kind;
     int dim;  /* the dim, or the first of adjacent dims; unused by REORDER */
-    int n;                                /* SPLIT: factors; REORDER: rank; FUSE: how many dims */
+    int n;                                /* SPLIT: number of factors; REORDER: rank; FUSE: number
+                                           * of dims */
     int64_t factor[MAX_DIMS];             /* SPLIT; factor[0] may be 0: inferred */
-    bool allow_pad;                       /* SPLIT: whether it may pad the dim */
+    bool allow_pad;                       /* SPLIT: whether the split may pad the dim */
     int perm[MAX_DIMS];                   /* REORDER: new position j holds old dim perm[j] */
-    /* UNFOLD: B and S of SPEC A.4; FOLD: only S, or 0 for the S of the unfold */
-    int64_t tile, stride;
-    int64_t size;  /* UNFOLD: D_used, or 0 for all; FOLD: D, or 0 for the D of the unfold */
+    int64_t tile, stride;  /* UNFOLD: B and S of SPEC A.4; FOLD: stride only, 0: as the unfold */
+    int64_t size;  /* UNFOLD: D_used, 0: the whole dim; FOLD: D, 0: as the unfold */
     int64_t before, after;                /* PAD, UNPAD: positions at each end */
 };
 
-/* Trimmed unfold (SPEC A.4, ERR-7).  A convolution with stride V and a window of M rows reads only
- * D_used = V*(H_out-1) + M of the D rows.  Tiles beyond them would never be read.  size = D_used
- * leaves out these tiles:
+/* Trimmed unfold: an UNFOLD with a size (SPEC A.4, ERR-7).  A convolution with stride V and a
+ * window of M rows reads only D_used = V*(H_out-1) + M of the D rows.  It never reads tiles beyond
+ * these rows, and size = D_used leaves them out:
  *
  *     n = ceil((D_used - B) / S) + 1 tiles hold the rows [0, S*(n-1) + B)
  *
- * Later rows are not stored at all: rho is defined below `stored` only, and I1 holds there.  Rows
- * of [D_used, D) that fit into the last tile are still stored (phi's guard is < D).  Example, R18's
- * first layer: D = 230, B = 13, S = 8 has 29 tiles; with size = 229 it has 28. */
+ * Later rows are not stored at all: rho is defined only for indices below `stored`, and phi(rho(i))
+ * = i holds there.  Rows of [D_used, D) that fit into the last tile are still stored (the guard of
+ * phi is < D).  Example, the first layer of ResNet-18: D = 230, B = 13, S = 8 makes 29 tiles; with
+ * size = 229 there are 28. */
 
 enum layout_class { LAYOUT_BIJECTIVE, LAYOUT_PADDED, LAYOUT_DUPLICATING };
 
@@ -44,10 +45,10 @@ struct lineage;                           /* the origin of a physical dim (layou
 struct layout {
     const struct layout *prev;  /* the layout before the last primitive; NULL for the identity */
     int n_prims;
-    /* the primitives, with values filled in that a step left open (factor 0, size of fold) */
+    /* the primitives; values that a step left open (factor 0, size of fold) are filled in */
     const struct prim *prims;
     const struct tensor *tensor;          /* logical name, dims and shape */
-    int64_t stored[MAX_RANK];  /* indices below this are stored: all, or fewer when trimmed */
+    int64_t stored[MAX_RANK];  /* indices below this are stored: the extent, or less if trimmed */
     const struct expr *logical[MAX_RANK]; /* variables of rho, in 0 .. stored-1: "n" "o" "h" "w" */
     int rank;                             /* number of physical dims */
     const char *dim[MAX_DIMS];            /* "N" "O.0" "H" "W" "O.1": split O gives O.0 O.1, unfold
@@ -59,8 +60,8 @@ struct layout {
     const struct expr *rho[MAX_DIMS];     /* physical indices over logical[], simplified */
     const struct expr *phi[MAX_RANK];     /* logical indices over phys[], simplified */
     const struct expr *guard;  /* the condition under which phi is defined; NULL: everywhere */
-    int n_overlaps;  /* number of unfolds whose tiles share elements, and that no fold undid */
-    enum layout_class klass;              /* class of the stored part */
+    int n_overlaps;  /* number of unfolds whose tiles share elements and that no fold undid */
+    enum layout_class klass;              /* class of the layout of the stored elements */
     int64_t elems;                        /* number of physical elements */
     double expansion;                     /* elems / logical elements; below 1 only when trimmed */
     bool advanced;                        /* whether it is not propagated, because it pads, copies
@@ -71,8 +72,9 @@ struct layout {
 #define LAYOUT_MAX_PRIMS 256
 
 const struct layout *layout_identity(struct exprs *p, const struct tensor *t);
-/* Appends one primitive.  Errors have the codes of SPEC A.0, name the number of the primitive in
- * the sequence, and say what would be legal ("56 = 2^3*7: 16 does not divide it; 14 or 28 do"). */
+/* Sets *out to l with one more primitive.  Errors have the codes of SPEC A.0, give the number of
+ * the primitive in the sequence, and say what would be legal ("56 = 2^3*7: 16 does not divide it;
+ * 14 or 28 do"). */
 bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *prim,
                   const struct layout **out, struct err *e);
 bool layout_apply_all(struct exprs *p, const struct tensor *t, const struct prim *prims, int n,
@@ -87,7 +89,7 @@ void layout_strides(const struct layout *l, int64_t *stride);
  *     N             the whole dim
  *     O/16          O in blocks of 16: the index of the block, the outer part
  *     16o           the index inside a block of 16 of O: the inner part
- *     16            a part of the next divided dim that lacks one (they take turns)
+ *     16            an inner part of a divided dim that still needs one (such dims take turns)
  *     O/64 4o 16o   two levels, outer part first
  *     H/8 13h       a tile larger than its stride: unfold tile=13 stride=8
  *     H/8:28 13h    28 tiles; rows beyond them are trimmed away
@@ -97,19 +99,21 @@ void layout_strides(const struct layout *l, int64_t *stride);
  *     NO/16HW16o    the parts without blanks: names in capitals, and of tiles in small letters
  *
  * Examples: "N O/16 H W 16o", "N H/4 W/16 O/16 4 16 16", "N H/8 W/32 I 13h 37w".  With blanks,
- * upper and lower case mean the same.  Every dim of t appears exactly once, whole or as an outer
- * part with its inner parts.  layout_from_notation writes the n primitives that make the layout
- * from the identity of t to out, which has room for MAX_NOTATION_PRIMS: splits and unfolds, from
- * the last dim to the first (SPEC D.2), then one reorder, then fuses.  Errors have the column
- * (err.at) and the text (err.source). */
+ * upper and lower case mean the same.  Every dim of t must appear exactly once: whole, or as an
+ * outer part with its inner parts.
+ *
+ * layout_from_notation finds the primitives that make the layout from the identity of t: splits and
+ * unfolds, from the last dim to the first (SPEC D.2), then one reorder, then fuses.  It stores them
+ * in `out`, which must have room for MAX_NOTATION_PRIMS, and their number in *n.  Errors have the
+ * column (err.at) and the text (err.source). */
 #define MAX_NOTATION_PRIMS 32
 bool layout_from_notation(struct exprs *p, const struct tensor *t, const char *text,
                           struct prim *out, int *n, struct err *e);
-/* Prints the notation of l, "N O/16 H W 16o".  Returns false when it has none (pads, padded
- * splits). Reading the notation back gives the same shape and a memory-equal layout. */
+/* Prints the notation of l, "N O/16 H W 16o".  Returns false when l has none (pads, padded splits).
+ * From the text, layout_from_notation makes a memory-equal layout of the same shape. */
 bool layout_notation(const struct layout *l, struct str *out);
-/* Prints a primitive as a step line writes it, with the dim names of the layout that it applies
- * to:
+/* Prints a primitive as a step line writes it, with the dim names of `before`, the layout that it
+ * applies to:
  *
  *     split O 4 16                   split O 3 4 allow_pad=1
  *     reorder N O.0 H W O.1          fuse H W
@@ -120,13 +124,13 @@ void prim_print(struct str *out, const struct layout *before, const struct prim 
 
 /* Applies rho to an access: idx[tensor->rank] logical index expressions -> out[rank] physical ones,
  * simplified.  In an unfolded dim, the n_reduce variables of `reduce` move an access inside a
- * window.  The whole window is read from the tile of its first element (window-aligned map: formula
- * (1), ALT 4.1.2) if the bounds prove that this tile holds the window.  Otherwise each element is
- * read from its canonical tile (SPEC A.4).  layout_covers must hold for the access. */
+ * window.  If the bounds prove that the tile of the window's first element holds the whole window,
+ * all of it is read from this tile (window-aligned map: formula (1), ALT 4.1.2).  Otherwise each
+ * element is read from its canonical tile (SPEC A.4).  layout_covers must hold for the access. */
 void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *const *idx,
                     const struct expr *const *reduce, int n_reduce, const struct expr **out);
-/* Whether the stored part of the tensor holds every element that the access reads.  Fails only when
- * an unfold was trimmed too far (ERR_UNFOLD, with a size that is enough). */
+/* Whether the access reads only stored elements.  Fails only when an unfold trimmed too much of the
+ * tensor (ERR_UNFOLD, with a size that is enough). */
 bool layout_covers(const struct layout *l, const struct expr *const *idx, struct err *e);
 
 /* Whether a and b have equal flat offsets at every logical point, equal size and equal class (SPEC
@@ -137,18 +141,19 @@ bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct l
 /* store_at (SPEC A.7): the constant src, in the plain layout, becomes one more slice of another
  * constant, the enclosing tensor, along its physical dim `dim`. with_slice is the layout of the
  * enclosing tensor with that dim one longer (pad after=1).  *out is the layout of src inside the
- * buffer of the enclosing tensor:
+ * buffer of the enclosing tensor.  With k = dim, of extent N_k before the padding:
  *
  *     rho_src(j) = (j_1 .. j_{k-1}, N_k, j_k ..)
  *
- * src may leave out dims of extent 1 that the enclosing tensor has.  Fails with E_ATTACH when the
- * shapes do not fit.  Later primitives of the enclosing tensor apply to *out as well. */
+ * src need not have the dims of extent 1 of the enclosing tensor.  Fails with ERR_ATTACH when the
+ * shapes do not fit.  The caller must apply later primitives of the enclosing tensor to *out as
+ * well. */
 bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
                      const struct tensor *src, const struct layout **out, struct err *e);
 /* Prints where l, made by layout_store_at, lies in the enclosing tensor: "K=64 holds Bias". */
 void layout_say_stored(struct str *out, const struct layout *l);
-/* Copies the elements of an attached tensor into the buffer of the enclosing tensor and leaves
- * the rest of the buffer alone. */
+/* Copies the elements of a tensor, stored by layout_store_at, into the buffer of the enclosing
+ * tensor, and leaves the rest of the buffer alone. */
 void layout_place(struct exprs *p, const struct layout *l, const void *logical, void *phys);
 
 int64_t layout_bytes(const struct layout *l);  /* size of the physical elements in bytes */
@@ -157,13 +162,13 @@ int64_t layout_bytes(const struct layout *l);  /* size of the physical elements 
  * canonical copies, and writes 0 for an element that is not stored.  Both take a few nanoseconds
  * per element and are safe in any thread. */
 void layout_pack(const struct layout *l, const void *logical, void *phys);
-/* Like layout_pack, but for a constant that is computed from weights (tensor->winograd), `given`
- * has the weights. */
+/* Like layout_pack; but if l->tensor is a constant that is computed from weights
+ * (tensor->winograd), `given` has the weights. */
 void layout_pack_given(const struct layout *l, const void *given, void *phys);
 void layout_unpack(const struct layout *l, const void *phys, void *logical);
 
-/* Draws shape, class, expansion and strides, and then which logical element lies where in memory,
- * for the first max_lines lines of 64 bytes. width: columns of the picture, which is ASCII. */
+/* Draws shape, class, expansion and strides in ASCII, `width` columns wide; then, for the first
+ * max_lines lines of 64 bytes, which logical elements lie there in memory. */
 void layout_draw(struct str *out, struct exprs *p, const struct layout *l, int width,
                  int max_lines);
 #endif

@@ -14,8 +14,8 @@ struct division {
     bool overlaps;  /* unfold: whether tiles share elements other than padding */
 };
 
-/* The origin of a physical dim as a tree.  Inverse primitives take old names from it, fold finds in
- * it the unfold that it undoes, and the short notation is printed from it. */
+/* The origin of a physical dim as a tree.  It tells an inverse primitive the old names, fold the
+ * unfold to undo, and layout_notation how each dim was made. */
 enum lineage_kind { LINE_LOGICAL, LINE_PART, LINE_FUSED, LINE_RESIZED };
 
 struct lineage {
@@ -27,13 +27,13 @@ struct lineage {
     int part;                             /* PART: its position in the division; outermost 0 */
     int n_kids;                           /* FUSED: number of dims fused */
     const struct lineage *const *kid;
-    const struct lineage *base;  /* RESIZED (pad, unpad): the dim before, which is not RESIZED */
+    const struct lineage *base;  /* RESIZED (pad, unpad): the dim before; it is not RESIZED */
     int64_t before, after;                /* RESIZED: positions added, or removed if negative */
 };
 
 /* The effect of a primitive on the dims. */
 struct reshape {
-    struct prim prim;                     /* with inferred values filled in */
+    struct prim prim;                     /* the primitive, with inferred values filled in */
     int rank;
     int64_t shape[MAX_DIMS];
     const struct lineage *line[MAX_DIMS];
@@ -48,8 +48,8 @@ extern const char *const prim_name[];     /* by enum prim_kind (ORDER PRIM) */
  * *e has the error and what would be legal. */
 bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r,
                 struct err *e);
-/* Returns how many dims there are at the dim of pr after pr was applied, or before (after =
- * false). */
+/* Returns the number of dims that pr replaces (after = false), or of the dims that replace them
+ * (after = true).  Not for REORDER. */
 int prim_dims(const struct prim *pr, bool after);
 /* Returns the number of tiles, ceil((D - B) / S) + 1, at least 1 (SPEC A.4). */
 int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride);
@@ -62,13 +62,13 @@ bool layout_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t
 const struct lineage *lineage_logical(struct arena *a, const struct tensor *t, int dim);
 /* Returns part j of division d, which is named NAME.j. */
 const struct lineage *lineage_part(struct arena *a, const struct division *d, int j);
-/* Fuses the kids into one dim.  If the kids are all parts of one split, in order, this is the dim
- * that was split. */
+/* Returns the fusion of n dims.  If these are all parts of one split, in order, the result is the
+ * dim that was split. */
 const struct lineage *lineage_fuse(struct arena *a, const struct lineage *const *kid, int n,
                                    int64_t size);
 const struct lineage *lineage_resize(struct arena *a, const struct lineage *of, int64_t before,
                                      int64_t after);
-/* Returns a dim that differs from this one only in its name. */
+/* Returns a copy of dim `of` with another name. */
 const struct lineage *lineage_rename(struct arena *a, const struct lineage *of, const char *name);
 /* Returns the unfold that made dims k and k+1 of l.  NULL: no unfold made them, or one of them has
  * changed since. */
@@ -76,11 +76,12 @@ const struct division *lineage_unfold(const struct layout *l, int k);
 
 /* prim_map.c: the algebra.  `before` is the layout that pr applies to; only its rank and shape
  * are read. */
-/* Applies rho of one primitive: maps physical indices before it to indices after it. */
+/* Applies rho of one primitive: maps the physical indices before the primitive (in) to those after
+ * it (out). */
 void prim_rho(struct exprs *p, const struct prim *pr, const struct layout *before,
               const struct expr *const *in, const struct expr **out);
-/* Applies phi of one primitive: maps indices after it to those before it.  *guard: the condition
- * under which the indices before it exist; NULL: always. */
+/* Applies phi of one primitive: maps the physical indices after the primitive (in) to those before
+ * it (out).  *guard: the condition under which the indices in `out` exist; NULL: always. */
 void prim_phi(struct exprs *p, const struct prim *pr, const struct layout *before,
               const struct expr *const *in, const struct expr **out, const struct expr **guard);
 

@@ -1,4 +1,5 @@
-/* Family trees of physical dims: names, and what an inverse primitive restores.
+/* Family trees of physical dims.  They give dims their names, and tell what an inverse primitive
+ * restores.
  *
  *     split, unfold   O      ->  O.0 O.1 ...        parts of one division
  *     fuse            O.0 O.1 -> O                  all parts of one split, in order
@@ -37,7 +38,7 @@ const struct lineage *lineage_part(struct arena *a, const struct division *d, in
     return l;
 }
 
-/* Returns the dim whose split made exactly these kids, in order, or NULL. */
+/* Returns the dim whose split made exactly these n dims, in this order; NULL: there is none. */
 static const struct lineage *common_origin(const struct lineage *const *kid, int n)
 {
     const struct division *d = kid[0]->kind == LINE_PART ? kid[0]->division : NULL;

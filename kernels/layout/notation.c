@@ -13,7 +13,7 @@ enum item_kind { ITEM_WHOLE, ITEM_OUTER, ITEM_INNER };
 struct item {
     enum item_kind kind;
     int dim;  /* dim of the tensor; -1: a bare number without a dim yet */
-    int64_t size;                         /* OUTER: Q; INNER: p */
+    int64_t size;                         /* OUTER: Q; INNER: its p_j */
     int64_t count;                        /* OUTER: the given number of tiles; 0: not given */
     int part;                             /* position among the parts of its dim; OUTER: 0 */
     int col, len;
@@ -29,9 +29,9 @@ struct notation_reader {
     struct item item[MAX_DIMS];
     int n_groups;
     struct notation_group group[MAX_DIMS];
-    int outer[MAX_RANK];                  /* per dim: its WHOLE or OUTER item */
-    int n_parts[MAX_RANK];                /* per dim: its number of INNER items */
-    int inner[MAX_RANK][MAX_DIMS];
+    int outer[MAX_RANK];                  /* per dim: the index of its WHOLE or OUTER item */
+    int n_parts[MAX_RANK];                /* per dim: the number of its INNER items */
+    int inner[MAX_RANK][MAX_DIMS];        /* per dim: the indices of its INNER items */
 };
 
 static bool point_at(const struct notation_reader *r, int col, int len)
@@ -155,8 +155,8 @@ static bool read_names(struct notation_reader *r, const char *word, struct item 
     return true;
 }
 
-/* Returns the length of the longest dimension name at w, or 0 if no name starts there.  small: w
- * must have the name in lower case; otherwise as the tensor has it. */
+/* Returns the length of the longest dimension name at w, or 0 if no name starts there.  small:
+ * whether w must have the name in lower case; else w must have it as the tensor does. */
 static int name_at(const struct tensor *t, const char *w, int len, bool small)
 {
     int longest = 0;
@@ -315,7 +315,8 @@ static bool lacks_part(const struct notation_reader *r, int dim)
     return true;
 }
 
-/* Assigns bare numbers to the divided dims in turn, in the order in which the dims are written. */
+/* Assigns bare numbers in turn to the divided dims that need an inner part, in the order in which
+ * the dims are written. */
 static bool place_bare_numbers(struct notation_reader *r)
 {
     int turn = -1;
@@ -361,7 +362,7 @@ static bool number_parts(struct notation_reader *r)
 
 struct notation_writer { struct exprs *p; const struct layout *l; };
 
-/* Applies pr. An error gets the position of item `at`. */
+/* Applies pr to w->l. An error gets the position of item `at`. */
 static bool write_prim(const struct notation_reader *r, struct notation_writer *w,
                        const struct item *at, const struct prim *pr)
 {

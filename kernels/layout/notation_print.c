@@ -2,8 +2,8 @@
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
 
-/* A physical dim as a part of its logical dim.  path: which part it is in each division of the dim,
- * from the first division to the last. */
+/* A physical dim as a part of its logical dim.  path: the number of the part in each of the `depth`
+ * divisions that lead to the physical dim, the first division first. */
 struct leaf {
     int dim;                              /* index of the logical dim */
     int64_t size;

@@ -1,9 +1,9 @@
 /* Moves data into and out of a layout (SPEC A.0, I3), primitive by primitive.
  *
- * Every primitive but reorder is a gather along one dim of a (outer, dims, inner) view: index q of
- * the result reads index map[q] of the source, or is 0 when map[q] < 0.  Fuses, and splits that
- * divide, move nothing.  Unpacking reads the canonical copy.  This file uses the primitives only,
- * not rho and phi, so that tests can compare the two. */
+ * Every primitive but reorder gathers along the dims that it changes, of the tensor seen as (outer,
+ * dims, inner): element q of the result is element map[q] of the source, or 0 when map[q] < 0.
+ * Fuses, and splits that divide, move nothing.  Unpacking reads the canonical copy of an element.
+ * This file uses the primitives only, not rho and phi, so that tests can compare the two. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ops/winograd.h"
 #include <stdlib.h>
@@ -27,7 +27,7 @@ INLINE void gather_rows(const struct pack_gather *g, int64_t row, const char *sr
     }
 }
 
-/* Gathers rows. The compiler makes a row of known size a load and a store. */
+/* Gathers rows. A row whose size is a constant becomes one load and one store. */
 static void run_gather(const struct pack_gather *g, int bytes, const char *src, char *dst)
 {
     const int64_t row = g->n_inner * bytes;
@@ -142,14 +142,15 @@ static void turn(const struct turned *t, int bytes, const char *src, char *dst)
         turn_elements(t, bytes, src, dst);
 }
 
-/* Copies so that dst dim j is src dim perm[j]. The innermost dims of src and of dst make a matrix
- * (or a row, if they are the same dim); this is copied at each point of the other dims. */
+/* Copies src so that dim j of dst is dim perm[j] of src.  The innermost dim of src and that of dst
+ * span a matrix (or a row, if they are the same dim).  Each point of the other dims copies one such
+ * matrix. */
 static void transpose(const int64_t *src_shape, const int *perm, int rank, int bytes,
                       const char *src, char *dst)
 {
     int64_t src_stride[MAX_DIMS], outer[MAX_DIMS], by_src[MAX_DIMS], by_dst[MAX_DIMS];
     int64_t point[MAX_DIMS] = { 0 }, n_src = 1, n_dst = 1;
-    int row = 0, col = 0;  /* the innermost dims of src and of dst, both as positions in dst */
+    int row = 0, col = 0;  /* positions in dst of the innermost dim of src, and of that of dst */
     for (int j = rank - 1; j >= 0; j--) {
         src_stride[j] = n_src;
         n_src *= src_shape[j];

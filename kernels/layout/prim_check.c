@@ -5,7 +5,7 @@
 /* Names of the primitives, by enum prim_kind (ORDER PRIM). */
 const char *const prim_name[] = { "split", "reorder", "fuse", "unfold", "fold", "pad", "unpad" };
 
-/* Greatest number of tiles whose shared elements are searched for data. */
+/* Greatest number of tiles whose overlaps with the tile before are searched for data. */
 #define PROBE_LIMIT 4096
 
 struct check {
@@ -88,7 +88,7 @@ static void print_divisors(struct str *out, int64_t n, int64_t wish)
 
 /* --- Split ------------------------------------------------------------------------------------ */
 
-/* Returns F_{2->m}, the product of the inner factors, or -1 when it exceeds LAYOUT_MAX_ELEMS. */
+/* Returns the product of all factors but the first; -1: it exceeds LAYOUT_MAX_ELEMS. */
 static int64_t inner_product(const struct prim *pr)
 {
     int64_t q = 1;
@@ -98,8 +98,8 @@ static int64_t inner_product(const struct prim *pr)
     return q;
 }
 
-/* Sets the fix for a factor that does not divide the extent.  The fix names the innermost such
- * factor, and divisors near it. */
+/* Sets the fix for factors that do not divide the extent.  The fix names the innermost factor that
+ * does not divide it, and divisors near that factor. */
 static bool fix_division(const struct check *c, int64_t size, int64_t inner)
 {
     const struct prim *pr = &c->r->prim;
@@ -154,7 +154,7 @@ static bool refuse_factors(const struct check *c, int64_t total, int64_t inner)
     return fix_division(c, size, inner);
 }
 
-/* Checks that F_j >= 1; only the first may be 0. */
+/* Checks the number of factors, and that each is at least 1 (the first may be 0). */
 static bool check_each_factor(const struct check *c)
 {
     const struct prim *pr = &c->r->prim;
@@ -520,7 +520,8 @@ int prim_dims(const struct prim *pr, bool after)
     }
 }
 
-/* Computes the dims after the primitive: n_in dims at its dim become the n_out dims of line. */
+/* Computes the dims after the primitive: from r->prim.dim on, n_in dims become the n_out dims of
+ * `line`. */
 static bool place_dims(const struct check *c, int n_in, const struct lineage *const *line,
                        int n_out)
 {

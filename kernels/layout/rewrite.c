@@ -5,21 +5,20 @@
  * window.  The whole window is in the tile of its first element W = P + r_min when
  *
  *     t = W / S,   b = (W mod S) + (R - r_min)        (S*t + b = e)
- *     0 <= b <= B-1  and  0 <= t <= n-1
  *
- * hold over all points; b >= 0 always does.  Let g be the common divisor of S and the coefficients
- * of W, and W_0 the constant of W: then W mod S is at most S - g + (W_0 mod g).  So an access
- * V*i + r with a window of M elements fits whenever B >= S - gcd(V, S) + M.  In the paper's case,
- * S = V*P_w (SPEC ERR-5), W / S is i / P_w.  If the window does not fit, the canonical map is used:
- * t = min(e / S, n-1), b = e - S*t. */
+ * are in range at all points: 0 <= b <= B-1 and 0 <= t <= n-1.  (b >= 0 always holds.)  Let g be
+ * the common divisor of S and the coefficients of W, and W_0 the constant of W: then W mod S is at
+ * most S - g + (W_0 mod g).  So an access V*i + r with a window of M elements fits whenever
+ * B >= S - gcd(V, S) + M.  In the paper's case, S = V*P_w (SPEC ERR-5), W / S is i / P_w.  If the
+ * window does not fit, the canonical map is used: t = min(e / S, n-1), b = e - S*t. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
 
 struct rewrite_window {
     const struct expr *start;             /* W, the first element */
-    const struct expr *inside;            /* R - r_min, the position inside */
-    int64_t divisor, rest;                /* gcd of the coefficients of W; W_0 */
+    const struct expr *inside;            /* R - r_min, the position inside the window */
+    int64_t divisor, rest;                /* divisor: gcd of the coefficients of W; rest: W_0 */
 };
 
 static bool uses_any(const struct expr *e, const struct expr *const *vars, int n)
@@ -70,8 +69,8 @@ static int64_t max_residue(const struct rewrite_window *w, int64_t stride)
     return stride - g + (rest < 0 ? rest + g : rest);
 }
 
-/* Computes tile and offset by formula (1).  Returns false when the bounds do not prove both in
- * range. */
+/* Computes tile and offset by formula (1).  Returns false, and leaves `out` alone, when the bounds
+ * do not prove that both are in range. */
 static bool aligned_tile(struct exprs *p, const struct rewrite_window *w, int64_t tile,
                          int64_t stride, int64_t n, const struct expr **out)
 {
@@ -113,8 +112,8 @@ void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *
     free(chain);
 }
 
-/* Sets an error that names the unfold that trimmed logical dim k, and the size that index `most`
- * needs. */
+/* Refuses an access of logical dim k up to index `most`.  The error names the unfold that trimmed
+ * the dim, and the size that it needs. */
 static bool refuse_trimmed(const struct layout *l, int k, int64_t most, struct err *e)
 {
     const struct layout *m = l;

@@ -32,7 +32,7 @@ struct cut {
     int *number;                          /* per buffer of `from`: its number in `to`, or -1 */
     struct func *to;
     struct buffer *buffer;
-    int *source;                          /* per buffer of to: its number in from */
+    int *source;                          /* per buffer of `to`: its number in `from` */
 };
 
 static void note_load(void *ctx, const struct val *load)
@@ -99,8 +99,8 @@ static const struct tree *copy_tree(struct cut *c, const struct tree *t)
     return out;
 }
 
-/* Makes a function of one nest of f. *source: per parameter of the new function, the buffer of
- * f. */
+/* Returns a function that has only nest number `root` of f. *source: for each parameter of the new
+ * function, the number of its buffer in f. */
 static const struct func *cut_nest(const struct func *f, int root, const int **source)
 {
     struct arena *a = exprs_arena(f->pool);

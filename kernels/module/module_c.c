@@ -5,9 +5,11 @@
 
 #include "kernels/base/arena.h"
 
+/* The kinds of entries. ALL: ts_apart, and ts_entry of a module without a plan. PLANNED: ts_entry
+ * of a module with a plan. TIMED: ts_timed. */
 enum entry { ENTRY_ALL, ENTRY_PLANNED, ENTRY_TIMED };
 
-/* Returns how many of the first n buffers are the caller's in this kind of entry. */
+/* Returns how many of the first n buffers the caller passes to this kind of entry. */
 static int callers(const struct module *m, enum entry kind, int n)
 {
     int count = 0;
@@ -16,8 +18,8 @@ static int callers(const struct module *m, enum entry kind, int n)
     return count;
 }
 
-/* Prints the argument for buffer b: one of the caller's buffers, or a place in the block of memory,
- * which the caller passes after its buffers. */
+/* Prints the argument for buffer b: a buffer that the caller passes, or a place in the block of
+ * memory, which the caller passes after its buffers. */
 static void print_buffer(const struct module *m, enum entry kind, int b, struct str *out)
 {
     if (kind == ENTRY_ALL || m->plan->at[b] < 0)
@@ -27,8 +29,9 @@ static void print_buffer(const struct module *m, enum entry kind, int b, struct 
                    (long long)(m->plan->at[b] / m->buffer[b].is->type->bytes));
 }
 
-/* Prints a function that calls the entries of the kernels, which gen_join has numbered. ENTRY_TIMED
- * first makes a run without a clock, which leaves the caches as in the middle of many runs. */
+/* Prints a function that calls the entries of the kernels, ts_entry_0, ts_entry_1, ... (gen_join).
+ * An ENTRY_TIMED first makes a run that it does not time: the caches are then as in the middle of
+ * many runs. */
 static void print_calls(const struct module *m, const char *name, enum entry kind,
                         struct str *out)
 {

@@ -10,7 +10,8 @@ struct net_place { int tensor, buffer; const struct layout *layout; struct exprs
 /* The buffer of a constant operand of one task. */
 struct packed { int tensor, task, param, buffer; };
 
-/* A kernel whose steps were chosen. given: the layout lines that were given to `choose`. */
+/* A kernel whose steps were chosen. given: the n lines that were given to `choose`; task: the task
+ * of the chosen steps. */
 struct asked { const char *spec; bool conversion; int n; const char *const *given; int task; };
 
 struct linker {
@@ -27,18 +28,20 @@ struct linker {
     VEC(struct net_place) places;
     VEC(struct packed) constants;
     VEC(struct asked) asked;
-    VEC(const char *) lines;              /* scratch */
+    VEC(const char *) lines;              /* lines that are given to `choose` for the next task */
 };
 
 /* --- Layouts ---------------------------------------------------------------------------------- */
 
+/* Whether l puts every element where the row-major layout puts it; NULL is row-major. */
 static bool is_plain(struct exprs *pool, const struct layout *l)
 {
     return !l || l->n_prims == 0
         || layout_memory_equal(pool, l, layout_identity(pool, l->tensor));
 }
 
-/* Whether a program whose tensor has the layout `want` can read the tensor in `at`. */
+/* Whether a program that wants its operand in layout `want` can read the tensor in `at` as it is.
+ * If the two shapes differ, both must be row-major. */
 static bool same_layout(const struct net_place *at, struct exprs *pool, const struct layout *want)
 {
     const struct layout *copy;
@@ -50,7 +53,8 @@ static bool same_layout(const struct net_place *at, struct exprs *pool, const st
         && layout_memory_equal(pool, copy, want);
 }
 
-/* Adds the lines that give tensor `name` of shape t the layout `from`. */
+/* Appends to k->lines the steps that give a tensor `name`, with the shape of t, the layout
+ * `from`. */
 static bool add_layout_lines(struct linker *k, const char *name, const struct tensor *t,
                              const struct layout *from, struct err *e)
 {
@@ -80,7 +84,7 @@ static bool same_lines(int n, const char *const *x, int m, const char *const *y)
     return same;
 }
 
-/* Finds the task of a kernel whose steps were already chosen for the same given lines; -1: none. */
+/* Returns the task that was chosen for the same text and given lines before; -1: there is none. */
 static int find_asked(const struct linker *k, const char *spec, bool conversion)
 {
     for (int i = 0; i < k->asked.len; i++) {
@@ -111,8 +115,8 @@ static bool make_task(struct linker *k, struct network_task *t, int *task, struc
     return true;
 }
 
-/* Finds or makes the task of a kernel, whose given lines are k->lines. A conversion always keeps
- * the given lines, even if `choose` returns the steps of another kernel with the same text. */
+/* Finds or makes the task of a kernel. Its given lines are k->lines. A conversion always keeps the
+ * given lines, even if `choose` returns steps that were stored for a kernel with the same text. */
 static bool find_task(struct linker *k, const char *spec, bool conversion, int *task,
                       struct err *e)
 {
@@ -167,6 +171,7 @@ static const struct net_place *first_place(const struct linker *k, int tensor)
     UNREACHABLE();
 }
 
+/* Returns the buffer of a constant operand: each task has its own, in the layout of its program. */
 static int constant_buffer(struct linker *k, int tensor, int task, int param)
 {
     for (int i = 0; i < k->constants.len; i++) {
@@ -188,8 +193,9 @@ static int constant_buffer(struct linker *k, int tensor, int task, int param)
 static int input_buffer(struct linker *k, int tensor, const struct layout *want,
                         struct exprs *pool, struct err *e);
 
-/* Adds a call of task `task`. operand: which tensors of the network the names in the task's text
- * are. result, out: the name of the task's result and its tensor. */
+/* Adds a call of task `task`. operand: for each operand its name in the task's text and its tensor
+ * in the network. result: the name of the result in the text; out: its tensor in the network. part:
+ * as in struct network_call. */
 static bool add_call(struct linker *k, int task, int part, const struct part_operand *operand,
                      int n_operands, const char *result, int out, struct err *e)
 {
@@ -223,8 +229,8 @@ static bool add_call(struct linker *k, int task, int part, const struct part_ope
     return true;
 }
 
-/* Adds a conversion of the tensor in `from` to layout `want` of this pool, or to row-major if want
- * is NULL. Returns the buffer of the result, or -1. */
+/* Adds a call that converts the tensor in `from` to the layout `want`, whose pool is `pool`; want
+ * NULL: to row-major. Returns the buffer of the result; -1: it failed, with *e. */
 static int convert(struct linker *k, struct net_place from, const struct layout *want,
                    struct exprs *pool, struct err *e)
 {
@@ -261,8 +267,8 @@ static int convert(struct linker *k, struct net_place from, const struct layout 
     return k->places.data[k->places.len - 1].buffer;
 }
 
-/* Returns the buffer that holds a tensor in this layout, after a conversion if need be; -1 with
- * *e. */
+/* Returns the buffer that holds a tensor in the layout `want`. Adds a conversion if there is no
+ * such buffer yet. Returns -1 with *e when this fails. */
 static int input_buffer(struct linker *k, int tensor, const struct layout *want,
                         struct exprs *pool, struct err *e)
 {
@@ -285,7 +291,7 @@ static int input_buffer(struct linker *k, int tensor, const struct layout *want,
     return convert(k, from, want, pool, e);
 }
 
-/* Adds a view: its result lies in the buffer of its operand, after a conversion to row-major. */
+/* Adds a view: its result lies in the buffer that holds its operand in the row-major layout. */
 static bool add_view(struct linker *k, const struct net_part *p, struct err *e)
 {
     int tensor = p->operand[0].tensor;
@@ -298,7 +304,7 @@ static bool add_view(struct linker *k, const struct net_part *p, struct err *e)
     return true;
 }
 
-/* Sets k->lines to the lines that state the layouts in which the operands of a part arrive. */
+/* Sets k->lines to the steps that set the layouts in which the operands of a part arrive. */
 static bool given_lines(struct linker *k, const struct net_part *p, struct err *e)
 {
     struct arena *pass = arena_new();

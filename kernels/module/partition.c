@@ -14,7 +14,7 @@ struct writer {
     struct str text;
     VEC(struct part_operand) operands;
     const struct graph *family;           /* the graph of the main statement's family, or NULL */
-    const struct tensor *shape;           /* shape of the results in the kernel's text */
+    const struct tensor *shape;           /* the shape of the last result in the kernel's text */
     VEC(const char *) names;              /* all names in the text */
     VEC(const char *) name_of;            /* per member: the name of its result */
 };
@@ -27,7 +27,7 @@ static bool is_taken(const struct writer *w, const char *name)
     return w->family && graph_tensor(w->family, name) >= 0;
 }
 
-/* Returns a name that does not occur in the text: want, want2, want3... */
+/* Returns a name that is not in the text yet: the first free one of want, want2, want3, ... */
 static const char *fresh_name(struct writer *w, const char *want)
 {
     const char *name = want;
@@ -43,8 +43,8 @@ static void add_operand(struct writer *w, const char *name, int tensor)
     vec_push(&w->operands, o);
 }
 
-/* Declares an operand.  as: its dims and shape in the kernel's text; own_dims: with the names of
- * the dims, not d0, d1, ... */
+/* Declares an operand.  as: its dims and shape in the kernel's text. own_dims: whether the dims
+ * have the names that they have in *as; if not, they are d0, d1, ... */
 static void declare(struct writer *w, const char *name, int tensor, const struct tensor *as,
                     bool own_dims)
 {
@@ -69,7 +69,7 @@ static void declare(struct writer *w, const char *name, int tensor, const struct
     add_operand(w, name, tensor);
 }
 
-/* Returns the name of tensor t in the text when an earlier member computes it, or NULL. */
+/* Returns the name of tensor t in the text if a member written before computes t, else NULL. */
 static const char *member_name(const struct writer *w, const struct cut_group *g, int t)
 {
     for (int i = 0; i < w->name_of.len; i++)
@@ -78,8 +78,8 @@ static const char *member_name(const struct writer *w, const struct cut_group *g
     return NULL;
 }
 
-/* Returns the name of tensor t in the text, if an earlier member computes it or it is declared as
- * an operand; else NULL. */
+/* Returns the name of tensor t in the text if a member written before computes t, or t is declared
+ * as an operand; else NULL. */
 static const char *known_name(const struct writer *w, const struct cut_group *g, int t)
 {
     const char *name = member_name(w, g, t);
@@ -100,8 +100,8 @@ static void write_call(struct writer *w, const char *name, const struct graph_st
     str_printf(&w->text, ")%s%s", params[0] ? " " : "", params);
 }
 
-/* Writes the family that computes a matrix product of tensors of any rank. The leading dims become
- * rows of one matrix (gmm) or batches (bmm). Returns false if no family fits. */
+/* Writes the spec of the family that computes a matrix product of tensors of any rank. The leading
+ * dims become rows of one matrix (gmm) or batches (bmm). Returns false if no family fits. */
 static bool product_family(const struct graph *g, const struct graph_statement *s, struct str *out)
 {
     if (!streq(s->op, "matmul"))
@@ -130,7 +130,8 @@ static bool product_family(const struct graph *g, const struct graph_statement *
     return true;
 }
 
-/* Finds the family of the main statement of the part. Leaves its graph NULL when there is none. */
+/* Sets w->family to the graph of the family that computes statement s, the main one of the part. If
+ * there is none, leaves it NULL. */
 static void find_family(struct writer *w, const struct graph_statement *s)
 {
     const struct graph *g = w->c->g, *family;
@@ -148,7 +149,8 @@ static void find_family(struct writer *w, const struct graph_statement *s)
     str_free(&spec);
 }
 
-/* Returns the parameters of a family's text, except those that follow from its first tensor. */
+/* Returns the parameters in the spec of family graph f, except those that follow from its first
+ * tensor. */
 static const char *own_params(struct arena *a, const struct graph *f)
 {
     const struct op_family *family = ops_find(f->op);
@@ -168,9 +170,9 @@ static const char *own_params(struct arena *a, const struct graph *f)
     return text;
 }
 
-/* Returns the tensor of the network for tensor x of a family, which is operand i of statement s. If
- * the statement does not list the operand, its name is made from the name of the result, or is the
- * name in the operator (graph.h). */
+/* Returns the tensor of the network that is tensor x of a family, operand i of statement s. If the
+ * statement does not list this operand, the network has it as RESULT_X, or as X itself
+ * (graph.h). */
 static int family_operand(const struct writer *w, const struct graph_statement *s, int i,
                           const struct tensor *x)
 {
@@ -181,7 +183,7 @@ static int family_operand(const struct writer *w, const struct graph_statement *
     return graph_tensor(g, name) >= 0 ? graph_tensor(g, name) : graph_tensor(g, x->name);
 }
 
-/* Writes the operands and the call of a main statement that has a family. */
+/* Writes the operands and the call of the main statement s, which w->family computes. */
 static void write_family_main(struct writer *w, const struct graph_statement *s)
 {
     const struct graph *f = w->family;
@@ -204,8 +206,8 @@ static void write_family_main(struct writer *w, const struct graph_statement *s)
     w->shape = &f->tensor[f->node[f->n_nodes - 1].out];
 }
 
-/* Returns operand t of an element-wise statement with the shape that it gets in the text. The
- * result of the statement has shape w->shape in the text and shape `whole` in the network. */
+/* Returns operand t of an element-wise statement with the shape that the operand gets in the text.
+ * The result of the statement has shape w->shape in the text and shape `whole` in the network. */
 static struct tensor operand_shape(const struct writer *w, const struct tensor *t,
                                    const struct tensor *whole)
 {
@@ -222,8 +224,8 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
     return as;
 }
 
-/* Whether to swap the operands of a sum or product, so that the operand computed in the kernel
- * comes first. Equal kernels then have equal texts. */
+/* Whether to swap the operands of a sum, product, maximum or minimum, so that the one that the
+ * kernel computes comes first. Equal kernels then have equal texts. */
 static bool swapped(const struct writer *w, const struct cut_group *g,
                     const struct graph_statement *s)
 {
@@ -231,7 +233,8 @@ static bool swapped(const struct writer *w, const struct cut_group *g,
         && !member_name(w, g, s->arg[0]) && member_name(w, g, s->arg[1]);
 }
 
-/* Returns statement s, extended by the operands that its family has and its text does not name. */
+/* Returns statement s with the operands added that its family has and s does not list. arg: room
+ * for its arguments. */
 static struct graph_statement with_own_operands(const struct writer *w,
                                                 const struct graph_statement *s, int *arg)
 {
@@ -249,8 +252,8 @@ static struct graph_statement with_own_operands(const struct writer *w,
     return all;
 }
 
-/* Notes the names of the inner tensors of a statement whose result is named after its operator:
- * softmax has an Exp, for example. */
+/* Adds the names of the inner tensors of statement s to w->names: softmax has an Exp, for example.
+ * In the text, the result has the name of the operator, so that these names have no prefix. */
 static void take_inner_names(struct writer *w, const struct graph_statement *s)
 {
     const struct graph *g = w->c->g;
@@ -263,8 +266,8 @@ static void take_inner_names(struct writer *w, const struct graph_statement *s)
     }
 }
 
-/* Writes statement `own` after the declarations of its operands. main: its operands have their own
- * shapes; else the shapes that fit w->shape. */
+/* Writes statement `own` after the declarations of its operands. main: whether the operands have in
+ * the text the shapes that they have in the network; if not, they have shapes that fit w->shape. */
 static void write_statement(struct writer *w, const struct cut_group *g,
                             const struct graph_statement *own, bool main)
 {
@@ -294,8 +297,8 @@ static void write_statement(struct writer *w, const struct cut_group *g,
         w->shape = whole;
 }
 
-/* Whether the other operands of the element-wise statements still fit when the main result has the
- * family's shape instead of its shape in the network. */
+/* Whether the main result can have the family's shape in the text: the other operands of the
+ * element-wise statements must then still fit. */
 static bool fits_family(const struct writer *w, const struct cut_group *g)
 {
     const struct graph *net = w->c->g;
@@ -345,7 +348,6 @@ static void write_part(struct cutter *c, const struct cut_group *g, struct net_p
     else
         write_statement(&w, g, main, true);
     for (int i = 1; i < g->n; i++) {
-        /* operands are declared before the statement that reads them */
         str_add(&w.text, "; ");
         write_statement(&w, g, &c->g->statement[g->member[i]], !chain);
     }

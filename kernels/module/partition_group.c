@@ -19,7 +19,7 @@ bool cutter_is_view(const struct cutter *c, const struct cut_group *group)
     return group->n == 1 && compose_op_kind(c->g->statement[group->member[0]].op) == COMPOSE_VIEW;
 }
 
-/* Whether a statement only moves elements. The statement after it begins a kernel. */
+/* Whether a statement only moves elements. By the rule, the statement after it begins a kernel. */
 static bool is_movement(const struct graph_statement *s)
 {
     enum compose_kind kind = compose_op_kind(s->op);
@@ -37,9 +37,9 @@ static bool is_constant(const struct cutter *c, const struct graph_statement *s)
     return true;
 }
 
-/* Returns the group that statement s joins by the rule, or -1. A jump (compose_ops.h) begins a
- * kernel of its own: inside the kernel of its operand, nobody could tell a rounding error of the
- * operand from a wrong result. */
+/* Returns the group that statement s joins by the rule; -1: it begins a group. A jump
+ * (compose_ops.h) always begins one: if its operand stayed inside its kernel, a check could not
+ * tell a rounding error of the operand from a wrong result. */
 static int group_to_join(const struct cutter *c, const struct graph_statement *s, bool constant)
 {
     int best = -1;
@@ -69,7 +69,7 @@ static void merge(struct cutter *c, int from, int to)
     c->groups.data[from].n = 0;
 }
 
-/* Returns the group of statement s by the rule and the steps; it may be a new one. */
+/* Returns the group of statement s by the rule and the steps. Adds it if it is new. */
 static int choose_group(struct cutter *c, const struct graph_statement *s)
 {
     bool constant = is_constant(c, s);
@@ -165,7 +165,7 @@ static bool reads(const struct cutter *c, int i, int tensor)
     return false;
 }
 
-/* Returns a statement that reads the tensor, in the group or outside of it; -1: none. */
+/* Returns a statement that reads the tensor, inside or outside of the group; -1: there is none. */
 static int reader(const struct cutter *c, int tensor, int group, bool inside)
 {
     for (int i = 0; i < c->g->n_statements; i++)
@@ -188,7 +188,7 @@ static bool cut(struct cutter *c, const char *name, struct err *e)
                    "before and after it", name_of(c, t));
 }
 
-/* Checks that groups x and y may become one kernel, inside which the result of x stays. */
+/* Checks that groups x and y can become one kernel, which does not store the result of x. */
 static bool may_join(const struct cutter *c, int x, int y, struct err *e)
 {
     const struct cut_group *a = &c->groups.data[x], *b = &c->groups.data[y];
@@ -226,7 +226,7 @@ static bool join(struct cutter *c, const char *first, const char *second, struct
     return true;
 }
 
-/* Checks that every tensor that a kernel reads is the result of another kernel. */
+/* Checks that every tensor that a kernel reads from another kernel is the result of that one. */
 static bool is_sound(const struct cutter *c, struct err *e)
 {
     for (int i = 0; i < c->g->n_statements; i++) {

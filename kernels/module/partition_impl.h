@@ -10,11 +10,11 @@ struct cut_group {
     int n; const int *member;             /* statements, in order */
     int last;                             /* the last statement */
     int out;                              /* the tensor of its result */
-    bool constant;
+    bool constant;                        /* whether it depends on constants only */
 };
 
-/* What steps demand for a tensor. CUT_HERE: the kernel that computes it ends there. CUT_NOT_HERE:
- * this kernel also computes the statements that read it. */
+/* What steps demand for a tensor. CUT_HERE: the kernel that computes the tensor ends there.
+ * CUT_NOT_HERE: this kernel also contains the statements that read the tensor. */
 enum cut_mark { CUT_BY_RULE, CUT_HERE, CUT_NOT_HERE };
 
 struct cutter {
@@ -27,9 +27,10 @@ struct cutter {
     VEC(struct cut_group) groups;
 };
 
-/* Makes the groups of g by the rule and these steps (partition.h).  The caller frees
- * cutter.groups in any case. */
+/* Makes the groups of g by the rule and these steps (partition.h).  The caller must free c->groups,
+ * also after a failure. */
 bool cutter_make(struct cutter *c, struct arena *a, const struct graph *g, int n_steps,
                  const char *const *step, struct err *e);
+/* Whether the group is a view (net_part.view). */
 bool cutter_is_view(const struct cutter *c, const struct cut_group *group);
 #endif

@@ -16,8 +16,8 @@ static bool is_own(const struct module *m, int b)
     return m->buffer[b].first >= 0 && m->buffer[b].last < m->n_calls;
 }
 
-/* Returns the lowest offset at which `bytes` fit beside the buffers placed so far that live at the
- * same time as buffer b. */
+/* Returns the lowest offset at which the `bytes` of buffer b overlap none of the n buffers in
+ * placed[] that are alive at the same time. */
 static int64_t lowest(const struct module *m, const struct module_plan *p, const int *placed, int n,
                       int b, int64_t bytes)
 {
@@ -36,7 +36,7 @@ static int64_t lowest(const struct module *m, const struct module_plan *p, const
     return at;
 }
 
-/* Returns the most bytes that are alive during one call: no plan needs less. */
+/* Returns the most bytes of buffers that are alive during one call. No plan can need less. */
 static int64_t most_alive(const struct module *m)
 {
     int64_t most = 0;

@@ -62,7 +62,7 @@ static int run_pass(struct rewrite *r, const struct simplify_row *pass)
     return changes;
 }
 
-/* Runs the passes repeatedly until none changes anything. */
+/* Runs the passes again and again until none changes anything. */
 static void run_passes(struct rewrite *r, unsigned passes, int *counts)
 {
     int changes;
@@ -90,8 +90,9 @@ static bool rewritten(struct rewrite *r, unsigned passes, int *counts, const str
     return ok;
 }
 
-/* A new operator may give an inner tensor the name that another statement has. Composing then fails
- * with ERR_NAME. The next attempt does not change the statements that may have made this tensor. */
+/* An operator that a pass writes can have an inner tensor with the name of another statement.
+ * Composing the graph then fails with ERR_NAME. The next attempt leaves the statements unchanged
+ * that can have such an inner tensor. */
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
                     const struct graph **out, int *counts, struct err *e)
 {

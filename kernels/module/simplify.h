@@ -5,12 +5,12 @@
  * the same value.  Results that stay keep their names.  Values that depend on constants alone stay
  * in the graph as statements over constants, which are computed once:
  *
- *     c = c2d(x, w) o=64 k=3                  c = c2d(x, c_W, c_B) o=64 k=3 bias=1 relu=1
- *     n = batchnorm(c, g, b, m, v)     ->     with c_W = mul(w, c_O), c_O = reshape(c_S), ...
+ *     c = c2d(x, w) o=64 k=3                  r = c2d(x, n_Ker, n_Shift) o=64 k=3 bias=1 act=relu
+ *     n = batchnorm(c, g, b, m, v)     ->     with n_Ker = mul(w, n_Factor), n_Factor = ...
  *     r = relu(n)
  *
- * A product of a tensor of any rank with a constant matrix is written matmul(x, w, bias) act=gelu,
- * where the matrix has the dims K N, and bias is a vector of N elements.
+ * A product of a tensor of any rank with a constant matrix is written matmul(x, w, bias) act=gelu.
+ * The matrix w has the dims K N, and bias is a vector of N elements.
  *
  * Statements that no output needs are dropped.  Inputs are never dropped. */
 #ifndef TS_MODULE_SIMPLIFY_H

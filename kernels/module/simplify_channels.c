@@ -6,8 +6,8 @@
 #include <float.h>
 #include <math.h>
 
-/* Whether i is a convolution or product with constant weights, without a function after it, that
- * only one statement reads. */
+/* Whether i is a convolution or product with constant weights that a later operation can be merged
+ * into: it has no function, and only one statement reads it. */
 static bool is_weighted(const struct rewrite *r, int i)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);
@@ -22,7 +22,8 @@ static bool is_weighted(const struct rewrite *r, int i)
            !rewrite_int(r, i, "relu", 0) && !rewrite_has(r, i, "act");
 }
 
-/* Returns the dim of the output channels in the result of i; weights_dim: in its weights. */
+/* channel_dim returns which dim of the result of i has the output channels; weights_dim returns
+ * which dim of its weights has them. */
 static int channel_dim(const struct rewrite *r, int i)
 {
     return rewrite_is_any(r, i, "matmul gmm") ? rewrite_at(r, i)->shape.rank - 1 : 1;
@@ -38,7 +39,7 @@ static int64_t n_channels(const struct rewrite *r, int i)
     return rewrite_at(r, i)->shape.shape[channel_dim(r, i)];
 }
 
-/* Returns the shape of n elements along dim d. */
+/* Returns a shape with n elements along dim d; the other dims have extent 1. */
 static struct tensor along(int rank, int d, int64_t n)
 {
     struct tensor t = { .rank = rank };
@@ -64,8 +65,8 @@ static int add_binary(struct rewrite *r, int by, const char *suffix, const char 
     return rewrite_add(r, by, suffix, &shape, op, (int[]){ x, y }, 2, "%s", "");
 }
 
-/* scale * x + shift per channel.  scale and shift are statements that are vectors of constants, or
- * -1: scale 1, shift 0. */
+/* The operation scale * x + shift with a factor and a summand for each channel.  scale, shift:
+ * statements that are constant vectors; -1: the factors are 1, the summands 0. */
 struct channel_terms { int scale, shift; };
 
 /* Makes statement i the convolution or product w with scaled weights and a new bias. */
@@ -87,7 +88,7 @@ static void merge_terms(struct rewrite *r, int i, int w, struct channel_terms by
     rewrite_set(r, i, s.op, arg, arg[2] >= 0 ? 3 : 2, "%s%s", s.params, word ? " bias=1" : "");
 }
 
-/* Makes statement i scale * x + shift, for an x that has no weights to scale. */
+/* Makes statement i compute scale * x + shift, for an x that has no weights to scale. */
 static void set_terms(struct rewrite *r, int i, int x, struct channel_terms by)
 {
     const struct tensor shape = rewrite_at(r, x)->shape;
@@ -98,7 +99,8 @@ static void set_terms(struct rewrite *r, int i, int x, struct channel_terms by)
     rewrite_set(r, i, "add", arg, 2, "%s", "");
 }
 
-/* Merges a batchnorm: scale = g / sqrt(v + eps), shift = b - m * scale. */
+/* Rewrites batchnorm(x, g, b, m, v) as scale * x + shift, where scale = g / sqrt(v + eps) and shift
+ * = b - m * scale. Merges it into x if x has weights. */
 static bool merge_batchnorm(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);
@@ -122,8 +124,8 @@ static bool merge_batchnorm(struct rewrite *r, int i)
     return true;
 }
 
-/* Whether c is a constant with one element per channel of i, and its elements lie along the channel
- * dim when it is broadcast. */
+/* Whether c is a constant with one element for each channel of i, and broadcasting c to the shape
+ * of i puts its elements along the channel dim. */
 static bool is_per_channel(const struct rewrite *r, int i, int c)
 {
     const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, c)->shape;
@@ -133,7 +135,7 @@ static bool is_per_channel(const struct rewrite *r, int i, int c)
     return rewrite_at(r, c)->constant && tensor_elems(y) == n_channels(r, i);
 }
 
-/* Merges x * c, x + c and x - c, with constants per channel. */
+/* Merges x * c, x + c or x - c into x, where c has a constant for each channel. */
 static bool merge_operand(struct rewrite *r, int i)
 {
     if (!rewrite_is_any(r, i, "add mul sub"))
@@ -160,7 +162,7 @@ static int add_filled(struct rewrite *r, int by, const char *suffix, const struc
                        (long long)v->shape[0], rewrite_text(r, value));
 }
 
-/* Merges mul * x + add, with the same numbers for all channels. */
+/* Merges mul * x + add into x, where the two numbers are the same for all channels. */
 static bool merge_affine(struct rewrite *r, int i)
 {
     if (!rewrite_is(r, i, "affine") || !is_weighted(r, rewrite_at(r, i)->arg[0]))
@@ -193,7 +195,7 @@ static const struct op_param *family_param(const char *family, const char *name)
     UNREACHABLE();
 }
 
-/* Whether convolution i has no padding, and takes its sizes from its input. */
+/* Whether the parameters of convolution i have no padding, and no sizes of its input. */
 static bool is_unpadded(const struct rewrite *r, int i)
 {
     static const char *const sizes[] = { "n", "i", "c", "depth", "h", "w" };
@@ -204,7 +206,8 @@ static bool is_unpadded(const struct rewrite *r, int i)
     return !str_starts(params, "p") && !strstr(params, " p");        /* p= ph= pw1= ... */
 }
 
-/* Whether pad adds zeros, at most `most` before and after the spatial dims and none elsewhere. */
+/* Whether statement `pad` adds zeros: at most `most` before and after each spatial dim, and none
+ * elsewhere. Stores their numbers in before[] and after[]. */
 static bool pads_space(const struct rewrite *r, int pad, int64_t most, int64_t *before,
                        int64_t *after)
 {
@@ -219,7 +222,7 @@ static bool pads_space(const struct rewrite *r, int pad, int64_t most, int64_t *
     return true;
 }
 
-/* Merges `pad` into a convolution that has no padding. */
+/* Merges a pad into the convolution i that reads it and has no padding of its own. */
 bool pass_pad(struct rewrite *r, int i)
 {
     static const char *const letters[] = { "d", "h", "w" };
@@ -242,7 +245,7 @@ bool pass_pad(struct rewrite *r, int i)
     return true;
 }
 
-/* Merges a function that families have as act= into the statement before it. */
+/* Merges statement i, a function that families take as act=, into the statement that it reads. */
 bool pass_act(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);

@@ -9,16 +9,17 @@
 #include "kernels/base/vec.h"
 #include "kernels/module/simplify.h"
 
-/* A statement, a declaration (op is "input" or "const"), or an inner tensor (op is ""): one that
- * statement arg[0] computes on the way to its result, and that other statements or outputs name. */
+/* A statement, a declaration (op is "input" or "const"), or an inner tensor (op is "").  Statement
+ * arg[0] computes an inner tensor on the way to its result, and other statements or outputs name
+ * it. */
 struct rewrite_stmt {
     const char *name, *op, *params;
     int n_args, *arg;                     /* numbers of statements */
     struct tensor shape;                  /* only rank, shape and source are used */
-    bool family;  /* whether op is a family, though an operator for any rank has the same name */
-    bool constant;                        /* computed from constants alone */
+    bool family;  /* whether op means a family, and an operator for any rank has the same name */
+    bool constant;                        /* whether it is computed from constants alone */
     bool output, fixed;  /* fixed: passes must keep it, because of the names of its inner tensors */
-    bool live;                            /* an output needs it, or it is an input */
+    bool live;                            /* whether it is an input, or an output needs it */
     int n_readers;                        /* how many arguments of live statements name this one */
 };
 
@@ -30,7 +31,7 @@ struct rewrite {
 
 void rewrite_read(struct rewrite *r, struct arena *a, const struct graph *g);
 void rewrite_free(struct rewrite *r);
-/* Prints the live statements, and `output`. */
+/* Prints the live statements, and the line "output A, B". */
 void rewrite_print(struct rewrite *r, struct str *out);
 void rewrite_refresh(struct rewrite *r);  /* sets live and n_readers */
 
@@ -39,19 +40,21 @@ static inline const struct rewrite_stmt *rewrite_at(const struct rewrite *r, int
     return &r->stmt.data[i];
 }
 
-/* Whether the operator of statement i is `op`.  If a family and an operator for any rank both have
- * this name, whether it is the latter. */
+/* Whether the operator of statement i is `op`.  If both a family and an operator for any rank have
+ * this name: whether it is the operator for any rank. */
 bool rewrite_is(const struct rewrite *r, int i, const char *op);
 /* Whether the operator of i is in the list ops, which is separated by blanks. */
 bool rewrite_is_any(const struct rewrite *r, int i, const char *ops);
-/* Whether statement i computes something that only one argument of one statement reads. A pass may
- * then merge it into its reader. */
+/* Whether i is a statement whose result only one argument of one statement reads. A pass can then
+ * merge i into this statement. */
 bool rewrite_is_inner(const struct rewrite *r, int i);
 bool rewrite_same_shape(const struct rewrite *r, int i, int j);
-/* Whether all elements of constant i are *v. */
+/* Whether statement i is a constant whose elements are all the same number, *v. */
 bool rewrite_number(const struct rewrite *r, int i, double *v);
 /* Whether the params have a word NAME=... */
 bool rewrite_has(const struct rewrite *r, int i, const char *name);
+/* Return the value of the word NAME=..., or `otherwise` if there is none. rewrite_list stores a
+ * list of numbers in out[MAX_RANK] and returns how many there are. */
 double rewrite_float(const struct rewrite *r, int i, const char *name, double otherwise);
 int64_t rewrite_int(const struct rewrite *r, int i, const char *name, int64_t otherwise);
 int rewrite_list(const struct rewrite *r, int i, const char *name, int64_t *out);
@@ -59,19 +62,21 @@ int rewrite_list(const struct rewrite *r, int i, const char *name, int64_t *out)
 /* Rewrites statement i in place. */
 void rewrite_set(struct rewrite *r, int i, const char *op, const int *arg, int n_args,
                  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-/* Adds a statement of this shape and returns it. Its name is the name of `by` and _suffix. */
+/* Adds a statement of this shape and returns its number. Its name is that of statement `by` with
+ * "_SUFFIX" appended. */
 int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tensor *shape,
                 const char *op, const int *arg, int n_args, const char *fmt, ...)
     __attribute__((format(printf, 8, 9)));
-/* Makes all readers of statement i read j. If i must stay, returns false and changes nothing. */
+/* Makes all readers of statement i read statement j instead. If i must stay, returns false and
+ * changes nothing. */
 bool rewrite_replace(struct rewrite *r, int i, int j);
-/* Fixes the statement of this name, and the statements that may have an inner tensor of this name.
- * Returns whether one of them was not fixed before. */
+/* Sets `fixed` for the statement of this name, and for the statements that can have an inner tensor
+ * of this name. Returns whether one of these was a statement with arguments and not yet fixed. */
 bool rewrite_fix(struct rewrite *r, const char *name);
-/* Returns text that reads back to the same double; if v is a float, to the same float. */
+/* Returns v as text. Reading the text gives the same double; if v is a float, the same float. */
 const char *rewrite_text(struct rewrite *r, double v);
 
-/* The passes: each tries to change statement i, and returns whether it did. */
+/* The passes. Each tries to rewrite statement i, and returns whether it has. */
 bool pass_identity(struct rewrite *r, int i);
 bool pass_numbers(struct rewrite *r, int i);
 bool pass_functions(struct rewrite *r, int i);

@@ -1,8 +1,8 @@
-/* Passes over products with constant matrices, which all become matmul(x, w, bias). */
+/* Passes over matrix products. With constant matrices, they all become matmul(x, w, bias). */
 #include "kernels/module/simplify_impl.h"
 
-/* Whether constant c has one element per column of product i: a vector, or a tensor that is
- * broadcast like one. */
+/* Whether c is a constant with one element for each column of product i: a vector, or a tensor that
+ * is broadcast like one. */
 static bool is_row(const struct rewrite *r, int i, int c)
 {
     const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, c)->shape;
@@ -11,7 +11,7 @@ static bool is_row(const struct rewrite *r, int i, int c)
            tensor_elems(y) == x->shape[x->rank - 1];
 }
 
-/* Returns the constant as a vector. */
+/* Returns a statement with constant c as a vector: c itself, or a reshape that is added. */
 static int as_vector(struct rewrite *r, int by, int c)
 {
     struct tensor v = { .rank = 1, .shape = { tensor_elems(&rewrite_at(r, c)->shape) } };
@@ -47,8 +47,8 @@ bool pass_gemm(struct rewrite *r, int i)
     return true;
 }
 
-/* Moves a factor before a product into its constant matrix, or behind the product, where it can be
- * merged with later statements. */
+/* Moves a factor of one operand of product i into the other operand, if the other operand is
+ * constant.  If not, moves the factor behind the product, where later statements can merge it. */
 bool pass_scale(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);
@@ -72,7 +72,7 @@ bool pass_scale(struct rewrite *r, int i)
     return false;
 }
 
-/* Whether i is a product with a constant matrix, perhaps with a bias, but without a function. */
+/* Whether i is a product with a constant matrix, with or without a bias, and without a function. */
 static bool is_projection(const struct rewrite *r, int i)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);
@@ -84,7 +84,7 @@ static bool is_projection(const struct rewrite *r, int i)
     return w->constant && w->shape.rank == 2 && row;
 }
 
-/* Adds the concatenation of argument k of the statements, along dim axis. */
+/* Adds a statement that concatenates, along dim `axis`, argument k of each of the n statements. */
 static int add_concat(struct rewrite *r, const int *stmt, int n, int k, int axis,
                       const char *suffix)
 {

@@ -73,8 +73,8 @@ static void read_declaration(struct graph_reading *in, int t)
     str_free(&params);
 }
 
-/* Returns the number in r->stmt of tensor t, which is an argument or an output.  Adds it if it is
- * an inner tensor of a statement. */
+/* Returns the number in r->stmt of tensor t, which is an argument or an output.  If t is an inner
+ * tensor of a statement, adds it to r->stmt first. */
 static int number_of(struct graph_reading *in, int t)
 {
     if (in->stmt[t] >= 0)
@@ -171,7 +171,7 @@ void rewrite_refresh(struct rewrite *r)
 
 /* --- Printing --------------------------------------------------------------------------------- */
 
-/* Prints statement i after its arguments. A printed statement is no longer live. */
+/* Prints statement i after its arguments. Clears `live` of the statements that it prints. */
 static void print_stmt(struct rewrite *r, int i, struct str *out)
 {
     struct rewrite_stmt *s = &r->stmt.data[i];
@@ -234,7 +234,7 @@ bool rewrite_number(const struct rewrite *r, int i, double *v)
     return true;
 }
 
-/* Returns a call with the params of statement i. */
+/* Returns a struct call that has only the params of statement i, for param_float and the like. */
 static struct call call_of(const struct rewrite *r, int i)
 {
     return (struct call){ .g = (struct graph *)(uintptr_t)r->g,
@@ -326,8 +326,8 @@ bool rewrite_fix(struct rewrite *r, const char *name)
     return fixed;
 }
 
-/* Whether statement j can become an output under the name of i without changing the order of the
- * outputs. */
+/* Whether statement j can take over the name and the role of output i without changing the order of
+ * the outputs. */
 static bool can_take_name(const struct rewrite *r, int i, int j)
 {
     const struct rewrite_stmt *s = rewrite_at(r, j);

@@ -1,7 +1,8 @@
-/* Passes that recognise softmax and layer normalisation in exporters' spellings. */
+/* Passes that recognise softmax and layer normalisation where exporters write them as several
+ * statements. */
 #include "kernels/module/simplify_impl.h"
 
-/* Whether i is x / y, or x * (1 / y). */
+/* Whether i is x / y, written as a quotient or as x * (1 / y). */
 static bool is_quotient(const struct rewrite *r, int i, int *x, int *y)
 {
     const int *arg = rewrite_at(r, i)->arg;
@@ -31,7 +32,7 @@ static bool reduced_dim(const struct rewrite *r, int i, int *dim)
     return true;
 }
 
-/* Matches exp(x - max(x)) / sum(exp(x - max(x))), with or without the maximum. */
+/* Matches exp(x - max(x)) / sum(exp(x - max(x))), or exp(x) / sum(exp(x)). */
 bool pass_softmax(struct rewrite *r, int i)
 {
     int e, sum, dim, dim_max;
@@ -72,7 +73,8 @@ static bool is_centered(const struct rewrite *r, int i, int *x, int *axis)
     return rewrite_is(r, i, "sub") && is_mean(r, arg[1], x, axis) && arg[0] == *x;
 }
 
-/* Whether i is sqrt(variance of x + eps).  An exporter may center x twice. */
+/* Whether i is sqrt(variance of x + eps).  The statements that subtract the mean from x for the
+ * variance can be others than those for the quotient: exporters write them twice. */
 static bool is_deviation(const struct rewrite *r, int i, int x, int axis, double *eps)
 {
     int square, centered, other, other_axis;
@@ -94,7 +96,7 @@ static bool is_deviation(const struct rewrite *r, int i, int x, int axis, double
            is_centered(r, centered, &other, &other_axis) && other == x && other_axis == axis;
 }
 
-/* Adds a constant of ones with the shape of c. */
+/* Adds a constant with the shape of c whose elements are 1. Returns it. */
 static int ones_like(struct rewrite *r, int i, int c)
 {
     const struct tensor shape = rewrite_at(r, c)->shape;
@@ -106,7 +108,7 @@ static int ones_like(struct rewrite *r, int i, int c)
     return one;
 }
 
-/* Merges a constant factor, then a constant summand, into the normalisation before it. */
+/* Merges statement i, the product or sum of a layernorm and a constant, into the layernorm. */
 static bool merge_scale(struct rewrite *r, int i)
 {
     bool shift = rewrite_is(r, i, "add");

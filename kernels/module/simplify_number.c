@@ -1,5 +1,5 @@
 /* Passes over element-wise statements and moves of data: arithmetic with numbers, identities, and
- * functions that are spelled in several statements. */
+ * functions that exporters write as several statements. */
 #include "kernels/module/simplify_impl.h"
 
 #include <math.h>
@@ -8,7 +8,8 @@
 
 /* --- Arithmetic with numbers ------------------------------------------------------------------ */
 
-/* Matches x OP number or number OP x. Returns x, or -1; *first: whether the number comes first. */
+/* Matches "x OP number" and "number OP x". Returns x; -1: i is neither. *v: the number; *first:
+ * whether it is the first operand. */
 static int with_number(const struct rewrite *r, int i, double *v, bool *first)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);
@@ -65,7 +66,8 @@ static bool is_affine(const struct rewrite *r, int i, double *mul, double *add)
     return rewrite_is_any(r, i, "affine neg");
 }
 
-/* Merges two affine statements, or two clips, into the second. */
+/* If i is affine and reads an affine statement, or is a clip and reads a clip, merges the two into
+ * i. */
 static bool number_chain(struct rewrite *r, int i)
 {
     double mul, add, mul2, add2;
@@ -141,17 +143,18 @@ bool pass_identity(struct rewrite *r, int i)
     return true;
 }
 
-/* Functions that are spelled in several statements.  Exporters, and versions of them, write GELU in
- * many orders, so a function is recognised by its values.  The float64 reference evaluates the
- * statements between one tensor and statement i on numbers; the results are compared with each
- * function that the operators know. */
+/* Functions that are written as several statements.  Exporters and their versions write GELU, for
+ * example, in many ways, so a function is recognised by its values.  The float64 reference
+ * evaluates the statements from a tensor x to statement i at POINTS numbers.  The results are
+ * compared with those of each function in known[]. */
 
 enum { MOST = 16, POINTS = 80 };
 static const char *const known[] = {
     "relu", "relu6", "sigmoid", "tanh", "gelu", "gelu_tanh", "silu", "hardswish", "softplus",
 };
 
-/* The statements from the root back to x.  The root is stmt[0]. */
+/* The statements that compute statement stmt[0], the root, from tensor x.  Each stands before the
+ * statements that it reads. */
 struct spelled { int n, stmt[MOST], x; };
 
 static bool is_elementwise(const struct rewrite *r, int i, int root)
@@ -183,7 +186,7 @@ static void print_arg(const struct rewrite *r, const struct spelled *f, int t, s
         str_printf(out, "s%d", t);
 }
 
-/* Prints two graphs over a vector x: the statements from x to the root, and the functions of x. */
+/* Prints a graph over a vector x: the statements from x to the root, and each function of x. */
 static void print_spelled(const struct rewrite *r, const struct spelled *f, struct str *out)
 {
     str_printf(out, "x = input m=%d", POINTS);
@@ -206,6 +209,7 @@ static void print_spelled(const struct rewrite *r, const struct spelled *f, stru
         str_printf(out, "; f%d = %s(x)", k, known[k]);
 }
 
+/* Returns the number at which the functions are evaluated as point i of POINTS. */
 static double point(int i)
 {
     static const double far[] = { 9, 12, 17, 25, 40, 90, 250, 600 };
@@ -252,8 +256,8 @@ static int recognise(const struct rewrite *r, const struct spelled *f)
     return found;
 }
 
-/* Adds the arguments of a statement to the front, unless they are numbers. The front is the n
- * tensors that the statements so far read and do not compute. Returns the new n. */
+/* Adds the arguments of statement i to front[], unless they are numbers. The front is the n tensors
+ * that the chosen statements read and do not compute. Returns the new n. */
 static int add_front(const struct rewrite *r, int i, int *front, int n)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);
@@ -268,7 +272,8 @@ static int add_front(const struct rewrite *r, int i, int *front, int n)
     return n;
 }
 
-/* Moves the last statement of the front to the end.  Statements read only those before them. */
+/* Moves the statement with the greatest number in the front to the end of the front: no other one
+ * in the front reads it, as long as statements read only statements before them. */
 static void last_to_end(int *front, int n)
 {
     for (int m = 0; m < n - 1; m++)

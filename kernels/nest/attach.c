@@ -42,14 +42,14 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
     return false;
 }
 
-/* What a node that is computed at an axis of stage `at` reads, directly and through inlined nodes.
- * late: a tensor that is not computed yet at the axis, or -1.  elsewhere: a tensor of which it
- * reads an element that another iteration computes, or -1. */
+/* A check of what `node`, computed at an axis of stage `at`, reads directly and through inlined
+ * nodes.  late: a tensor it reads that is not computed yet at the axis; -1: none.  elsewhere: a
+ * tensor of which it reads an element that another iteration computes; -1: none. */
 struct readiness {
     const struct lowering *in;
     int at;
     const char *axis;
-    /* inlined: the inlined node whose body is examined, at position idx; NULL: `node` itself is */
+    /* inlined: the inlined node whose body is examined, at position idx; NULL: that of `node` is */
     const struct node *node, *inlined;
     const struct expr *const *idx;
     int late, elsewhere;
@@ -287,7 +287,8 @@ bool lower_streamed_check(const struct lowering *in, int node, struct err *e)
 
 static int64_t loads_of(const struct lowering *in, int node, int also, int64_t *known);
 
-/* Counts the loads of a value after inlined nodes, and the node `also`, are substituted. */
+/* Counts the loads of a value in which the bodies of inlined nodes, and of node `also`, replace the
+ * loads of their results. */
 static int64_t loads_in(const struct lowering *in, const struct val *v, int also, int64_t *known)
 {
     if (!v)
@@ -394,7 +395,7 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
     return true;
 }
 
-/* How a tensor is read. moves: per axis of s, whether the axis changes which element is read. */
+/* How a tensor is read. moves: per axis of s, whether the element that is read depends on it. */
 struct attach_reading { const struct stage *s; int tensor; bool found, *moves; };
 
 static void note_axes(void *ctx, const struct val *load)
@@ -408,7 +409,7 @@ static void note_axes(void *ctx, const struct val *load)
             r->moves[i] |= expr_uses(load->idx[d], r->s->axis[i].var);
 }
 
-/* Returns the innermost loop that changes which element is read and can prefetch; NULL: none. */
+/* Returns the innermost loop that the element read depends on and that can prefetch; NULL: none. */
 static const char *moving_loop(const struct attach_reading *r)
 {
     for (int i = r->s->n_axes - 1; i >= 0; i--)

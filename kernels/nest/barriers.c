@@ -11,9 +11,9 @@
  *         barrier                                  other threads read what this one wrote
  *         for k.1 in range(8): ... A_tile[...] ...
  *
- * An iteration of a loop follows the iteration before, so everything that the loop writes and reads
- * may collide with it.  A barrier stands only where all threads of the block come equally often: on
- * the path to a loop over threads (tree_shares).
+ * What an iteration of a loop writes and reads may also collide with what the iteration before it
+ * wrote and read.  A barrier stands only where all threads of the block come equally often: on the
+ * path to a loop over threads (tree_shares).
  *
  * The stages of a pipelined tile are written and read in turns, which the barrier of its loop keeps
  * apart (pipeline.c); outside of that loop they are a tile like any other. */
@@ -25,8 +25,8 @@ struct barriers {
     struct exprs *p;
     const struct buffer *buffer;
     int n;
-    bool *written, *read;  /* per tile: whether it was written, read since the last barrier */
-    bool *writes, *reads;  /* per tile: whether the tree that find_use saw writes, reads it */
+    bool *written, *read;  /* per tile: whether it was written or read since the last barrier */
+    bool *writes, *reads;  /* per tile: whether the tree that find_use saw writes or reads it */
     bool *staged;                         /* per tile: whether the walk is in its pipelined loop */
 };
 
@@ -76,7 +76,8 @@ static void find_use(struct barriers *b, const struct tree *t)
     add_use(b, t);
 }
 
-/* Whether a barrier must stand before t, which contains none. Notes the tiles that t uses. */
+/* Whether a barrier must stand before t. No barrier can stand inside t. Notes the tiles that t
+ * uses. */
 static bool collides(struct barriers *b, const struct tree *t)
 {
     bool clash = false;
@@ -110,7 +111,7 @@ static void forget(struct barriers *b)
     memset(b->read, 0, sizeof *b->read * (size_t)b->n);
 }
 
-/* Notes the tiles that loop t uses: each iteration follows another one, which used them. */
+/* Notes the tiles that loop t uses, because an iteration follows another one, which used them. */
 static void note_iteration(struct barriers *b, const struct tree *t)
 {
     find_use(b, t);

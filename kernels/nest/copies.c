@@ -10,8 +10,8 @@
  * A tile that a block shares is copied 16 bytes at a time where both sides are aligned.
  *
  * The compiler must not vectorize loops on its own, because then other loops would run than the
- * nest shows.  The order of a copy does not matter, so lowering vectorizes it without being asked
- * by a step. */
+ * nest shows.  Lowering therefore vectorizes copies, also without a step that asks for it: the
+ * order in which elements are copied does not matter. */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"
@@ -39,7 +39,7 @@ static bool is_copy(const struct low *w, const struct tree *t)
     return expr_coef(p, at, t->var, &by) && by == 1;
 }
 
-/* Returns the store with variable var replaced by `with`. */
+/* Returns the store with `with` in place of variable var. */
 static const struct tree *moved(struct exprs *p, const struct tree *store, const struct expr *var,
                                 const struct expr *with)
 {
@@ -66,7 +66,7 @@ static const struct tree *loop_like(struct arena *a, const struct tree *t, const
     return loop;
 }
 
-/* Returns a vector loop of n iterations; the first one is iteration `from` of t. */
+/* Returns a vector loop that does iterations [from, from + n) of t. */
 static const struct tree *lanes(struct exprs *p, const struct tree *t, const struct expr *from,
                                 int64_t n)
 {
@@ -76,7 +76,7 @@ static const struct tree *lanes(struct exprs *p, const struct tree *t, const str
     return loop_like(exprs_arena(p), t, var, n, LOOP_VECTORIZE, store);
 }
 
-/* Whether `offset` is a multiple of n when var is one, and grows by 1 when var does. */
+/* Whether `offset` is a multiple of n whenever var is one, and grows by 1 when var grows by 1. */
 static bool is_aligned(struct exprs *p, const struct expr *offset, const struct expr *var,
                        int64_t n)
 {

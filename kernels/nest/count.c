@@ -6,8 +6,8 @@
 
 #define MOST_STEPS 20000000  /* most iterations that are counted one by one; about 0.2 s */
 
-/* sums_of: count only the accumulations of this node; -1: count everything.  blocks: count only
- * what is inside tensor blocks. */
+/* What is counted.  sums_of: only the accumulations of this node; -1: all operations.  blocks:
+ * whether only what is inside tensor blocks.  vals: the values of the loop variables. */
 struct counter { int64_t *vals; int64_t steps; int sums_of; bool blocks, in_block; };
 
 static bool decides(const struct tree *t, const struct expr *v)
@@ -77,7 +77,8 @@ static double count(struct counter *c, const struct tree *t)
     return val_flops(t->value) + (t->how != STORE_SET);
 }
 
-/* Notes the bytes of the largest tile of each name, at the first buffer of that name. */
+/* Sets bytes[i], where i is the first shared buffer with its name, to the size of the largest tile
+ * in t with that name. */
 static void find_shared(const struct func *f, const struct tree *t, int64_t *bytes)
 {
     if (t->kind == TREE_SCOPE && f->buffer[t->buffer].memory == MEMORY_SHARED) {

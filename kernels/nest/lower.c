@@ -21,7 +21,7 @@
 
 static atomic_long calls;
 
-/* Whether node is attached to s inside its axis depth - 1. */
+/* Whether node is attached to s at axis depth - 1 of s. */
 static bool attached_here(const struct low *w, int node, const struct stage *s, int depth)
 {
     const struct stage *c = w->in->stage[node];
@@ -228,8 +228,8 @@ static void spatial_nest(struct low *w, const struct nest_state *st, int i, int 
     }
 }
 
-/* Returns the store that updates a sum or maximum, or stores a value without a reduction. NULL: the
- * update would add nothing. */
+/* Returns the store that updates a sum or maximum, or that stores the value of a node without a
+ * reduction.  NULL: the update would add nothing. */
 static const struct tree *update_store(struct low *w, const struct nest_state *st)
 {
     const struct expr *guard = NULL;
@@ -246,8 +246,9 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     return place_store(w, st->s, &st->target, how, v, inside);
 }
 
-/* If the loop of axis x was cut into n pieces, and this piece has a single iteration, the piece has
- * no loop: notes the value of x at kids[from]. */
+/* Notes the value of x at kids[from], where a piece of the loop of axis x begins, if the piece has
+ * no loop that would show it: the loop was cut into n > 1 pieces, and this one has a single
+ * iteration. */
 static void note_piece(struct low *w, const struct axis *x, int n, struct kids *kids, int from)
 {
     if (n < 2 || !axis_is_fixed(x) || kids->len == from)
@@ -260,7 +261,7 @@ static void note_piece(struct low *w, const struct axis *x, int n, struct kids *
 
 static void body(struct low *w, const struct nest_state *outer, int depth, struct kids *kids);
 
-/* Makes the loop of axis i, and lists the operands that it prefetches. */
+/* Makes the loop of axis i, with the prefetches at this axis. */
 static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i,
                                      struct kids *inner)
 {
@@ -312,8 +313,8 @@ static bool has_epilogue(const struct low *w, const struct nest_state *st, int d
     return false;
 }
 
-/* Emits the body at a depth whose tiles are open: the initialisation, then the loops inside (or the
- * update of one element), then the epilogue. */
+/* Emits what runs at a depth after its tiles are opened: the initialisation, then the loops inside
+ * (or the update of one element), then the epilogue. */
 static void body_inside(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     int reduction = first_reduction(st->s);

@@ -16,42 +16,46 @@ struct lowering {
     const struct stage *const *stage;        /* stage of each node */
     /* per tensor: the tensor whose buffer holds it (store_at), or -1. NULL: store_at is not used */
     const int *held_in;
-    bool autovectorize;  /* whether compilers may vectorize and reorder loops: copies stay loops */
+    /* whether compilers may vectorize and reorder loops; lowering then leaves copies as loops */
+    bool autovectorize;
 };
 
 /* Lowers a program to a loop tree.  Fails with ERR_STEP only when the tile of an attached producer
  * or of a cached operand, a tensor block or a pipelined loop is impossible.  A program without
  * these always has a tree. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
-/* Returns the number of these tiles, tensor blocks and pipelined loops in a program. */
+/* Returns how many things the program has for which lower() may fail: tiles of attached producers
+ * and of cached operands, tensor blocks, and pipelined loops. */
 int lower_tiles(const struct lowering *in);
 /* Returns how often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 
-/* Whether `node` may be computed inside axis `axis` of stage `at`.  Two kinds of nodes may: a
- * simple producer that only this stage reads, and an element-wise consumer of this stage that has
- * the same physical layout.  A consumer may read the stage directly, or through consumers already
+/* Whether `node` can be computed inside axis `axis` of stage `at`.  Two kinds of nodes can: a
+ * simple producer that only stage `at` reads, and an element-wise consumer of stage `at` that has
+ * the same physical layout.  A consumer reads the stage directly, or through consumers already
  * attached there. */
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
                         struct err *e);
 
-/* Whether `node` may be inlined. An element must then read at most 4096 others. */
+/* Whether `node` can be inlined. One condition is that no element of any node then reads more than
+ * 4096 others. */
 bool lower_inline_check(const struct lowering *in, int node, struct err *e);
-/* Whether the result of `node` may be stored around the caches.  Each element must be stored in
- * memory, and only once. */
+/* Whether the result of `node` can be stored around the caches: each element is stored in memory,
+ * and only once. */
 bool lower_stream_check(const struct lowering *in, int node, struct err *e);
 /* Whether the present loops of a streamed node store each element only once.  True for a node that
  * is not stored in memory. */
 bool lower_streamed_check(const struct lowering *in, int node, struct err *e);
+/* Whether `node` can copy its operand `tensor` to a tile: the tensor is in a buffer of its own. */
 bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e);
-/* Whether `node` may prefetch `tensor` for later iterations of axis `axis`: it must read the
- * tensor there from memory (not from a tile), at addresses that depend on the axis. */
+/* Whether `node` can prefetch `tensor` for later iterations of axis `axis`: it reads the tensor
+ * there from memory (not from a tile), at addresses that depend on the axis. */
 bool lower_prefetch_check(const struct lowering *in, int node, const char *tensor, const char *axis,
                           struct err *e);
 
 /* Returns the expression that a node computes inside `loops` (its own stage, a new one, or the
- * stage that it is attached to), with physical accesses. Loads name tensors, not buffers. Used by
- * the access view. */
+ * stage that it is attached to), with physical accesses.  The source of a load is a tensor, not a
+ * buffer.  *guard: as in low_body (lower_impl.h). */
 const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,
                                const struct expr **guard);
 #endif

@@ -8,11 +8,11 @@
 struct kids { const struct tree **data; int len, cap; };
 
 /* Peels t: cuts loops around a select, such as `select(3 <= h && h < 227, x, 0)`, into ranges that
- * need no condition.  Appends these pieces to out. */
+ * need no condition.  Appends the pieces of t to out. */
 void tree_peel(struct exprs *p, const struct tree *t, struct kids *out);
 
-/* Turns guards into bounds of loops, or drops guards that always hold, so that no iteration runs
- * for which a guard is false.  Appends the pieces of t to out. */
+/* Leaves out iterations for which a guard is false: turns guards into bounds of loops, and drops
+ * guards in pieces of loops where they always hold.  Appends the pieces of t to out. */
 void tree_skip(struct exprs *p, const struct tree *t, struct kids *out);
 
 /* Makes vector loops of the innermost serial loops of t that only copy along contiguous elements.
@@ -22,31 +22,32 @@ void low_copies(struct low *w, const struct tree *t, struct kids *out);
 /* Returns t with asynchronous copies in the loop that its stage pipelines (pipeline.c). */
 const struct tree *low_pipeline(struct low *w, const struct tree *t);
 
-/* A tensor whose loads are redirected while lowering the current nest. */
+/* What replaces the loads of a tensor in the nest that is being lowered: a value, or a tile. */
 struct binding {
-    /* element-wise: the value that replaces the load at the current point; NULL: none */
+    /* the value of the tensor at the current element, for element-wise readers; NULL: none */
     const struct val *value;
-    int tile;                             /* buffer of the producer tile, or -1 */
+    int tile;                             /* buffer of the tensor's tile; -1: no tile */
     bool one_copy;  /* whether the tile holds only the canonical copy of an unfolded element */
     /* first physical index that the tile holds, per physical dim */
     const struct expr *origin[MAX_DIMS];
 };
 
-/* Puts barriers into t where threads of a block share tiles: between the writes of one thread and
- * the reads of others, and before elements are overwritten.  Returns t if it shares none. */
+/* Returns t with barriers where threads of a block share tiles: between the writes of one thread
+ * and the reads of others, and before elements are overwritten.  If t has no shared tiles, returns
+ * t itself. */
 const struct tree *tree_barriers(struct exprs *p, const struct buffer *buffer, int n_buffers,
                                  const struct tree *t);
-/* Whether the threads of a block fill a tile of t together. All threads must then run the loops
- * around it equally often, so these loops keep their bounds. */
+/* Whether the threads of a block fill a tile inside t together. All threads must then run the loops
+ * around that tile equally often, so lowering must not change the bounds of these loops. */
 bool tree_shares(const struct tree *t);
 
 struct low {
     const struct lowering *in;
     struct arena *arena;
     VEC(struct buffer) buffers;
-    int *param;  /* per tensor: its parameter buffer, or -1 (the tensor exists only in tiles) */
+    int *param;  /* per tensor: its parameter buffer; -1: the tensor is not stored in memory */
     struct binding *bound;                /* per tensor: what replaces its loads now */
-    bool past_tiles;                      /* whether loads ignore tiles (low_body_past_tiles) */
+    bool past_tiles;                      /* whether loads do not use tiles (low_body_past_tiles) */
     VEC(int) rebound;                     /* tensors bound since the last low_unbind(-1) */
     int first_shared;                     /* the first buffer of the nest that is being lowered */
     bool overrun;                         /* whether its tensor blocks overrun (low_overrun) */
@@ -74,23 +75,25 @@ struct nest_state {
     const struct stage *s;
     const struct node *n;
     int tile_from;  /* depth at which the accumulator tile opens; -1: no tile */
-    struct low_place home, target;            /* target: the tile while it is open, else home */
-    /* whether home exists; if not, only consumers attached at the tile read the result */
+    struct low_place home, target;  /* home: the place in memory; target: the tile while it is
+                                     * open, else home */
+    /* whether the result is stored at home; if not, only consumers attached at the tile read it */
     bool stored;
 };
 
-/* Whether the tensor blocks of s may overrun the extents of the operator (overrun.c).  Its loops
- * are then not cut inside of blocks, and no product has a condition. */
+/* Whether the tensor blocks of s may overrun the extents of the operator (overrun.c).  Limits then
+ * do not cut blocks, and the products in a block have no condition. */
 bool low_overrun(const struct lowering *in, const struct stage *s);
 
-/* Splits the loop of axis i into the pieces in which it is emitted.  Returns how many there are:
- * one, unless a limit of an inexact split cuts the loop. */
+/* Cuts the loop of axis i into the pieces in which it is emitted.  Returns their number: one,
+ * unless a limit of an inexact split cuts the loop. */
 #define MAX_PIECES 2
 int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_state *out);
-/* Whether the axis has one iteration. It then has no loop, and var is a constant. */
+/* Whether the variable of the axis is a constant, because a cut left one iteration (low_pieces).
+ * Such an axis has no loop.  An axis of extent 1 that was not cut keeps its variable and loop. */
 bool axis_is_fixed(const struct axis *x);
-/* Returns the conjunction of the limits that are still to be checked, with or without the limits of
- * reductions. */
+/* Returns the conjunction of the limits of s that must still be checked.  reductions: whether the
+ * limits of reductions belong to it. */
 const struct expr *stage_inside(struct exprs *p, const struct stage *s, bool reductions);
 
 /* Return the first value of a loop, and the value after its last. */
@@ -109,9 +112,10 @@ const struct tree *low_store(struct low *w, int node, int buffer, const struct e
                              int rank,
                              enum store_how how, const struct val *value, const struct expr *guard);
 
-/* Returns the value that node computes at physical output position `index`.  If s is the node's own
- * stage, it gives the values of the reduction variables.  Loads have buffers and physical indices.
- * *guard: whether the layout of the output has an element at `index`; NULL: always. */
+/* Returns the value that node computes at physical output position `index`.  s: the node's own
+ * stage, which gives the values of the reduction variables, or the stage that it is attached to.
+ * Loads have buffers and physical indices.  *guard: the condition under which the layout of the
+ * output has an element at `index`; NULL: always. */
 const struct val *low_body(struct low *w, int node, const struct expr *const *index,
                            const struct stage *s,
                            const struct expr **guard);
@@ -130,16 +134,16 @@ void low_each_read(struct low *w, const struct low_reading *r);
  * where its layout has a hole. */
 const struct val *low_init(struct low *w, int node, const struct expr *const *index);
 
-/* In a sum, select(c, x, 0) and select(c, x, 0) * y are x and x * y where c holds.  This function
- * moves c into *guard (NULL: always), so that terms that add nothing cost nothing.  Transposed
- * convolutions skip three of four taps that way, and convolutions skip the taps in an inlined
- * padding.  In a factor of a product, a condition on the variable that s vectorizes stays a select,
- * because all lanes execute together. */
+/* Returns v, a term of a sum, without its conditions, and adds these to *guard (NULL: always).  A
+ * term select(c, x, 0) or select(c, x, 0) * y becomes x or x * y with c in *guard, so that terms
+ * that add nothing cost nothing.  Transposed convolutions skip three of four taps that way, and
+ * convolutions skip the taps in an inlined padding.  In a factor of a product, a condition on the
+ * variable that s vectorizes stays a select, because all lanes execute together. */
 const struct val *low_summand(struct low *w, const struct val *v, const struct stage *s,
                               const struct expr **guard);
 
-/* Like low_body, for a node computed inside the loops of another node. It does not use the tiles
- * there, because they hold operands of the other node. */
+/* Like low_body, for a node computed inside the loops of another node.  Its loads do not use the
+ * tiles there, because these hold operands of the other node. */
 const struct val *low_body_past_tiles(struct low *w, int node, const struct expr *const *index,
                                       const struct stage *s, const struct expr **guard);
 

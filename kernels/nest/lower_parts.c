@@ -31,7 +31,7 @@ static bool reads_through(const struct lowering *in, int n, int t)
     return s.found;
 }
 
-/* Whether tensor t is stored in memory.  These intermediates are not:
+/* Whether tensor t is stored in memory.  These tensors are not:
  *   - the result of an inlined node;
  *   - the result of an attached producer, which is in a tile of its consumer;
  *   - the result of a stage with an accumulator tile, if all readers are attached at its loop;
@@ -177,8 +177,9 @@ const struct func *low_func(struct low *w, const struct kids *roots)
     return f;
 }
 
-/* The substitution for one node at one output position.  phi gives the logical variables, the stage
- * the reduction variables. */
+/* The substitution that computes one node at one output position: var[i] becomes with[i].  phi
+ * gives the values of the logical variables, the stage those of the reduction variables.
+ * reduce_axis: the loop variables of the reductions. */
 struct point {
     struct low *w;
     int n_vars, n_reduce;
@@ -194,7 +195,8 @@ static const struct expr *point_index(void *ctx, const struct expr *e)
     return expr_simplify(p, expr_subst(p, e, pt->var, pt->with, pt->n_vars));
 }
 
-/* Computes phi_Y(index), and the guard of Y there. */
+/* Sets *pt to the substitution for `node` at physical position `index` of its output, and *guard to
+ * the guard of the output's layout there. */
 static void point_open(struct point *pt, struct low *w, int node, const struct expr *const *index,
                        const struct stage *s, const struct expr **guard)
 {
@@ -220,9 +222,9 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
 
 static const struct val *point_load(void *ctx, const struct val *load);
 
-/* Whether accesses to a tensor must use the canonical copy of an unfolded element.  Otherwise the
- * loop bounds decide which copy a window reads.  A loop that is cut inside of a tile has other
- * bounds than those that the tile was made for. */
+/* Whether accesses to a tensor must use the canonical copy of an unfolded element.  Other accesses
+ * read a copy that depends on the loop bounds.  That would be wrong where a loop inside of a tile
+ * is cut: its bounds are then not those that the tile was made for. */
 static bool one_copy(const struct point *pt, int tensor)
 {
     const struct binding *b = &pt->w->bound[tensor];
@@ -279,8 +281,9 @@ static bool same_const(const struct val *x, const struct val *y)
     return x->kind == VAL_CONST && y->kind == VAL_CONST && x->value == y->value;
 }
 
-/* select(1, x, y) ==> x, select(0, x, y) ==> y, select(c, select(d, x, k), k) ==> select(c && d, x,
- * k) for constant k. */
+/* Simplifies the selects in v:
+ *     select(1, x, y) ==> x       select(c, select(d, x, k), k) ==> select(c && d, x, k)
+ *     select(0, x, y) ==> y           for a constant k */
 static const struct val *fold_selects(struct exprs *p, const struct val *v)
 {
     struct arena *a = exprs_arena(p);

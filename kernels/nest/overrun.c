@@ -11,7 +11,7 @@
  *     steps past the end add 0 * 0
  *
  * For this, each operand must end where the loop of the sum ends, and its tile must hold all that
- * the block reads (tiles.c refuses one that does not). */
+ * the block reads (tiles.c refuses a tile that does not). */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"
@@ -29,7 +29,7 @@ static bool in_shared_tile(const struct overrun *x, int t)
     const struct graph *g = x->in->graph;
     int producer = g->tensor[t].producer;
     const struct stage *p = producer >= 0 ? x->in->stage[producer] : NULL;
-    if (p && p->attach == x->s->node)  /* a maximum begins at -inf, also past the end */
+    if (p && p->attach == x->s->node)  /* the tile of a maximum has -inf, not 0, past the end */
         return p->attach_form.memory == MEMORY_SHARED && g->node[producer].combine != COMBINE_MAX;
     for (int i = 0; i < x->s->n_reads; i++)
         if (streq(x->s->read[i].tensor, g->tensor[t].name))
@@ -37,7 +37,7 @@ static bool in_shared_tile(const struct overrun *x, int t)
     return false;
 }
 
-/* Whether the operand has a dim that ends where limit l of a sum ends. */
+/* Whether the operand that `load` reads has a dim that ends where limit l of a sum ends. */
 static bool ends_with(const struct overrun *x, const struct val *load, const struct limit *l)
 {
     struct exprs *p = x->in->pool;

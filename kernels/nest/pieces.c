@@ -116,7 +116,7 @@ static int cut(struct low *w, const struct nest_state *st, int i, int l, struct 
     return n;
 }
 
-/* Returns the first limit, from limit `from` on, that involves axis i and can be cut there; or
+/* Returns the first limit, from limit `from` on, that involves axis i and can cut its loop; or
  * -1. */
 static int limit_of(struct low *w, const struct stage *s, int i, int from)
 {
@@ -130,8 +130,9 @@ static int limit_of(struct low *w, const struct stage *s, int i, int from)
 
 int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_state *out)
 {
+    /* whole: whether the loop stays whole.  Bound loops do, so that the threads of a block stay
+     * together. */
     bool whole = axis_is_fixed(&st->s->axis[i]) || loop_is_bound(st->s->axis[i].ann);
-    /* whole: the loop is not cut, so that the threads of a block stay together */
     int l = whole ? -1 : limit_of(w, st->s, i, 0);
     if (l < 0) {
         out[0] = *st;

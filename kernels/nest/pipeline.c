@@ -10,16 +10,17 @@
  *         commit
  *         compute with T[k % N]
  *
- * Every iteration commits, also the last ones, which copy nothing: the wait counts commits.  The
- * barrier makes the copies of all threads visible, and it ends the reads of the stage that is
- * overwritten next, that of iteration k - 1.  A tree that runs in order computes the same: it makes
- * each copy at once. */
+ * Every iteration commits, also the last ones, which copy nothing, because the wait counts commits.
+ * After the barrier, every thread sees the copies of all threads, and no thread still reads the
+ * stage of iteration k - 1, which is overwritten next.  Running the tree in order, with each copy
+ * made at once, computes the same. */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"
 
-/* A loop that is pipelined.  from: its variable; with: what replaces it (NULL: it stays); slot: the
- * index of the stage to access; ring: per buffer, whether it has stages. */
+/* A loop that is being pipelined.  from: its variable; with: what replaces the variable in indices
+ * (NULL: nothing); slot: the index of the stage to access; ring: per buffer, whether it has
+ * stages. */
 struct pipe {
     struct low *w;
     const struct stage *s;
@@ -81,8 +82,9 @@ static bool refuse_copy(struct low *w, const char *tile, const char *why, const 
     return err_fix(w->e, "%s", fix);
 }
 
-/* Whether asynchronous copies can do what t does: it fills a shared tile by 4, 8 or 16 bytes.  Sets
- * w->e if t fills a tile in another way.  *buffer: the tile, or -1 when t fills none. */
+/* Whether asynchronous copies can do what t does: it copies memory to a shared tile, 4, 8 or 16
+ * bytes at a time.  Sets w->e if t fills a tile in another way.  *buffer: the tile; -1: t fills
+ * none. */
 static bool can_copy(struct low *w, const struct tree *t, int *buffer)
 {
     int64_t lanes = 1;
@@ -110,7 +112,7 @@ static bool can_copy(struct low *w, const struct tree *t, int *buffer)
                        "make its rows multiples of 16 bytes in memory and in the tile (pad=8)");
 }
 
-/* Whether another tile has the name of this one: the loop was cut into pieces. */
+/* Whether another tile has the same name, because the loop was cut into pieces. */
 static bool is_cut(const struct low *w, int buffer)
 {
     int n = 0;
@@ -127,7 +129,7 @@ static bool refuse_loop(const struct pipe *x, const char *why, const char *fix)
     return err_fix(x->w->e, "%s", fix);
 }
 
-/* Gives the tile stages: they are its new outermost dim. */
+/* Gives the tile a new outermost dim, the number of the stage. */
 static bool add_stages(struct pipe *x, int buffer)
 {
     struct buffer *b = &x->w->buffers.data[buffer];
@@ -164,8 +166,8 @@ static struct tree *copies(struct pipe *x, const struct kids *fills, const struc
     return t;
 }
 
-/* Returns the loop of copies before the pipelined loop.  The last copy of each iteration
- * commits. */
+/* Returns the loop of copies before the pipelined loop.  Each of its iterations ends with a
+ * commit. */
 static const struct tree *first_copies(struct pipe *x, const struct kids *fills)
 {
     const char *name = arena_printf(x->w->arena, "%s.first", x->loop->var->name);
@@ -181,7 +183,7 @@ static const struct tree *first_copies(struct pipe *x, const struct kids *fills)
 }
 
 /* Returns the copies that an iteration of the pipelined loop makes for a later iteration.  Before
- * them, it waits for the copies that were made for itself. */
+ * these copies, the iteration waits for the copies of its own tiles. */
 static const struct tree *copies_ahead(struct pipe *x, const struct kids *fills)
 {
     struct exprs *p = x->w->in->pool;
@@ -229,7 +231,8 @@ static const struct tree *pipelined(struct pipe *x, const struct kids *scopes,
     return all;
 }
 
-/* Parts what the loop does into scopes, fills of tiles, and the rest. */
+/* Divides the body of the loop into the scopes of its tiles, the copies that fill tiles, and the
+ * rest.  Gives the filled tiles stages. */
 static bool part_loop(struct pipe *x, struct kids *scopes, struct kids *fills, struct kids *rest)
 {
     const struct tree *t = x->loop;

@@ -19,14 +19,14 @@
  *            border stays a loop: cutting two nested loops so would multiply the code.
  *   range    In the border, a short reduction around an unrolled tile is cut where another part of
  *            the tile becomes valid.  Each range computes the valid part of the tile.
- *   unroll   For less simple conditions, such a reduction is unrolled.  Each tap and each element
- *            of the tile is then a number, and the test disappears. */
+ *   unroll   For less simple conditions, such a reduction is unrolled.  The numbers of the tap and
+ *            of the tile's element are then constants, and the test disappears. */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"
 
-#define MAX_SINGLE 4  /* most iterations of a loop that is cut into all its iterations */
-#define MAX_BORDER 4  /* most border iterations on one side that are cut one by one */
+#define MAX_SINGLE 4  /* most iterations of a loop that is cut into single iterations */
+#define MAX_BORDER 4  /* most iterations of a border that is cut into single iterations */
 #define MAX_TAPS 8                        /* most iterations of a reduction that is unrolled */
 #define MAX_WRITTEN 256                   /* most elements of the tile times taps, unrolled */
 
@@ -103,9 +103,9 @@ static const struct tree *loop_of(const struct tree *t, const struct expr *v)
     return NULL;
 }
 
-/* A condition x < y in the form 0 <= c*v + reach + rest.  reach, in [lo, hi], is the part that
- * comes from loops inside the loop of v.  rest comes from loops around it.  inner, unrolled:
- * whether a loop inside, and an unrolled one, has a term. */
+/* A condition x < y in the form 0 <= c*v + reach + rest.  reach, in [lo, hi], has the terms of
+ * loops inside the loop of v; rest has the terms of loops around it, and the constant.  inner:
+ * whether a loop inside has a term; unrolled: whether an unrolled one has. */
 struct form {
     int64_t c, lo, hi;
     const struct expr *rest;
@@ -114,13 +114,13 @@ struct form {
     int64_t step;                         /* increment per iteration of `only` */
 };
 
-/* The state of skipping.  var: the variables of those enclosing loops that have one iteration;
- * value: the value of each of these variables. */
+/* The state of skipping.  var[i]: the variable of an enclosing loop of one iteration; value[i]: the
+ * value of that variable. */
 struct skip {
     struct exprs *p;
     VEC(const struct expr *) var;
     VEC(const struct expr *) value;
-    bool shares;                          /* whether there are loops around shared tiles */
+    bool shares;                          /* whether the tree has shared tiles (tree_shares) */
 };
 
 static bool form_of(const struct skip *s, const struct tree *loop, const struct expr *cond,
@@ -180,7 +180,8 @@ static bool is_single(struct exprs *p, const struct tree *t)
         && behind->value - first->value == 1;
 }
 
-/* Whether cond depends only on the variable of t and is true exactly in [*lo, *hi) of its range. */
+/* Whether cond depends only on the variable of loop t, and is true in one range of iterations or in
+ * none.  If so, narrows [*lo, *hi) to these iterations. */
 static bool holds_in(const struct skip *s, const struct tree *t, const struct expr *cond,
                      const struct expr **lo, const struct expr **hi)
 {
@@ -227,8 +228,8 @@ static const struct tree *tighten(struct skip *s, const struct tree *t)
     return any ? low_ranged(p, t, expr_simplify(p, lo), expr_simplify(p, hi)) : t;
 }
 
-/* Narrows [*lo, *hi) to the iterations in which conjunct f holds in all iterations of the inner
- * loops.  Returns false when this range depends on enclosing loops. */
+/* Narrows [*lo, *hi) to the iterations in which conjunct f holds for all iterations of the inner
+ * loops.  Returns false when these iterations depend on the enclosing loops. */
 static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
 {
     if (f->rest->kind != EXPR_CONST)
@@ -328,8 +329,8 @@ static int64_t form_at(const struct form *f, int64_t v, int64_t inner)
     return f->c * v + f->step * inner + f->rest->value;
 }
 
-/* Finds where to cut t.  Each condition on its variable must involve one loop inside, which is
- * unrolled, and all stores in that loop must have the condition. */
+/* Finds where to cut t.  Returns false unless each condition on the variable of t involves exactly
+ * one loop inside, that loop is unrolled, and all stores in it have the condition. */
 static bool find_ranges(struct skip *s, const struct tree *t, struct ranges *r)
 {
     struct exprs *p = s->p;
@@ -378,7 +379,8 @@ static const struct tree *narrow(struct exprs *p, const struct tree *t, const st
     return copy;
 }
 
-/* Returns iterations [first, behind) of t, in which the same part of the tile is valid. */
+/* Returns t limited to iterations [first, behind), in which the same part of the tile is valid, and
+ * the tile limited to that part. */
 static const struct tree *range_of(struct exprs *p, const struct tree *t, const struct ranges *r,
                                    int64_t first, int64_t behind)
 {

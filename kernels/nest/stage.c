@@ -71,7 +71,7 @@ void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *fro
         s->limit[l].value = expr_simplify(p, expr_subst(p, s->limit[l].value, from, with, n));
 }
 
-/* Returns a copy of s in which `with` replaces the axis variables `from` in all expressions. */
+/* Returns a copy of s in which with[i] replaces axis variable from[i] in all expressions. */
 static struct stage *stage_replace(struct exprs *p, const struct stage *s,
                                    const struct expr *const *from, const struct expr *const *with,
                                    int n)
@@ -137,8 +137,9 @@ static bool bad_factors(const struct axis *x, const int64_t *f, int n, struct er
     return false;
 }
 
-/* Sets f to the factors. One factor may be inferred as ceil(extent / product of the others). Fails
- * if the product is below the extent, or if the outermost factor could be smaller by one. */
+/* Sets f to the factors.  A factor 0 is inferred as ceil(extent / product of the others); only one
+ * factor can be 0.  Fails if the product is below the extent, or if the outermost factor could be
+ * smaller by one. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {
@@ -165,7 +166,7 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
 }
 
 /* Checks how far the loops run past the extent, because indices there could overflow. All splits of
- * a dim together must stay below MAX_EXCESS times its limit. */
+ * a dim together must make fewer iterations than MAX_EXCESS times its extent. */
 static bool check_excess(const struct stage *s, const struct axis *x, int64_t product,
                          struct err *e)
 {

@@ -2,9 +2,9 @@
  * D.5).
  *
  * A fresh stage has one spatial axis per physical dim of the node's output, in physical order, then
- * one axis per reduction variable.  Every primitive returns a new stage; an illegal one returns the
- * reason, the loop, and what would make it legal.  Rules that involve other stages are in
- * program.c. */
+ * one axis per reduction variable.  Every primitive makes a new stage; an illegal one fails, and
+ * its error names the reason, the loop, and what would make it legal.  Rules that involve other
+ * stages are in attach.c and program_loop.c. */
 #ifndef TS_NEST_STAGE_H
 #define TS_NEST_STAGE_H
 #include "kernels/nest/tree.h"
@@ -17,14 +17,14 @@ struct axis {
     const struct expr *var;               /* in 0 .. extent-1; the name in lower case */
 };
 
-/* The condition `value < below`, which must be checked where loops of an inexact split run past the
- * end.  reduce: whether these are loops of a reduction. */
+/* The condition `value < below`.  It must be checked where the loops of an inexact split run past
+ * the end.  reduce: whether they are loops of a reduction. */
 struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
 #define MAX_READS 4
 
-/* Where and how a tile is stored: in local memory, or in memory that a block shares. pad: elements
- * added to each row. keep: columns are swizzled in groups of this many elements; 0: not
+/* Where and how a tile is stored: in local memory, or in memory that a block shares.  pad: number
+ * of elements added to each row.  keep: columns are swizzled in groups of `keep` elements; 0: not
  * swizzled. */
 struct tile_form { enum memory_scope memory; int64_t pad, keep; };
 
@@ -40,36 +40,36 @@ struct stage {
     const struct expr *reduce[MAX_RANK];
     int n_limits;
     struct limit limit[MAX_LIMITS];
-    const char *cache_at;                 /* cache_write: accumulate in a local tile inside this
-                                           * axis; NULL: no cache_write */
+    const char *cache_at;                 /* cache_write: the axis inside which the sums are kept
+                                           * in a local tile; NULL: no cache_write */
     int n_reads;
     /* cache_read: operands that are copied to tiles inside the axis */
     struct cached_read { const char *tensor, *axis; struct tile_form form; } read[MAX_READS];
-    /* pipeline: the loop whose shared tiles have several stages; NULL: none */
+    /* pipeline: the loop whose shared tiles have pipe_stages stages; NULL: no loop */
     const char *pipe_at;
     int64_t pipe_stages;
     int n_ahead;
-    /* prefetch: operands that are fetched `by` iterations of the axis ahead */
+    /* prefetch: operands that are fetched `by` iterations of the axis before they are read */
     struct read_ahead { const char *tensor, *axis; int64_t by; } ahead[MAX_READS];
     bool inlined;                         /* whether its value is computed wherever it is read */
     bool stream;  /* whether its tensor is stored around the caches (non-temporal stores) */
     int attach;  /* compute_at: the stage in whose loops this stage is computed; -1: none */
     const char *attach_axis;              /* compute_at: the axis of that stage */
     struct tile_form attach_form;         /* compute_at of a producer: its tile */
-    /* tensorize: the loop over the lanes of a warp, each of which has a part of the tensor block;
-     * NULL: none */
+    /* tensorize: the loop over the 32 lanes of the warp that multiplies the tensor block; NULL: the
+     * stage has no tensor block */
     const char *lane;
     int n_steps;                          /* loop steps applied to this stage so far */
 };
 
 const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,
                               const struct layout *out);
-/* Whether the tile of cache_write keeps partial sums: a reduction is inside of its loop. */
+/* Whether the tile of cache_write keeps partial sums, because a reduction is inside of its loop. */
 bool stage_tile_sums(const struct stage *s);
 /* Returns the innermost axis outside of all reductions, or -1. */
 int stage_above_sums(const struct stage *s);
-int stage_axis(const struct stage *s, const char *name);  /* Returns the position of the axis, or
-                                                           * -1; case-insensitive. */
+/* Returns the position of the axis with this name, in any case, or -1. */
+int stage_axis(const struct stage *s, const char *name);
 
 /* Splits an axis.  Factors are given outermost first; one of them may be 0 (inferred), and a single
  * factor f means {0, f}. If the factors do not divide the extent, the last iterations run past its
@@ -85,9 +85,9 @@ bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
  * lanes of a vectorized reduction are combined to one value after its last iteration. */
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
                     const struct stage **out, struct err *e);
-/* Makes a tensor block of the loops over 16 rows, 16 columns and 16 (f32: 8) steps of a sum.  A
- * warp multiplies the block on its tensor cores (tensor.h).  Each lane has 8 of the 16 x 16
- * results, those that the instruction mma.m16n8k16 gives it:
+/* Makes a tensor block of three loops: over 16 rows, 16 columns, and 16 (f32: 8) steps of a sum.  A
+ * warp multiplies the block on its tensor cores (tensor.h).  Each lane gets 8 of the 16 x 16
+ * results, as the instruction mma.m16n8k16 distributes them:
  *
  *     rows = 8 * rows.0 + lane / 4,   columns = 8 * columns.0 + 2 * (lane % 4) + columns.1
  *
@@ -109,7 +109,7 @@ bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const s
  * read are copied into a tile. */
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                       struct tile_form form, const struct stage **out, struct err *e);
-/* Swizzles the shared tile of a cached operand so that `keep` elements stay together. */
+/* Swizzles the shared tile of a cached operand in groups of `keep` adjacent elements. */
 bool stage_swizzle(struct exprs *p, const struct stage *s, const char *tensor, int64_t keep,
                    const struct stage **out, struct err *e);
 /* Gives the shared tiles at the axis several stages: asynchronous copies fill a stage while another
@@ -126,7 +126,7 @@ bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, 
  * ...). */
 bool stage_check(const struct stage *s, struct err *e);
 
-/* Replaces n variables in every index expression and limit of *s. */
+/* Replaces each of n variables from[i] by with[i] in every index expression and limit of *s. */
 void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *from,
                  const struct expr *const *with, int n);
 

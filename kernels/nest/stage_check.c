@@ -72,7 +72,8 @@ static bool check_parallel(const struct stage *s, int at, struct err *e)
     return true;
 }
 
-/* Checks the place of a bound loop: bound loops are the outermost ones, outside of every tile. */
+/* Checks the place of a bound loop: bound loops must be the outermost ones, outside of every
+ * tile. */
 static bool check_bound_place(const struct stage *s, int at, struct err *e)
 {
     const struct axis *x = &s->axis[at];
@@ -165,9 +166,9 @@ static bool check_tile(const struct stage *s, struct err *e)
     return err_fix(e, "cache_write at a deeper loop");
 }
 
-/* Suggests a place for the tile of cache_write outside of the vectorized axis `lanes`. If no
- * reduction is inside the tile, it must move outside of the reductions, because otherwise it keeps
- * no sums. */
+/* Sets a fix that puts the tile of cache_write outside of the vectorized axis `lanes`.  If no
+ * reduction is inside of the tile's loop, the tile must also move outside of the reductions,
+ * because otherwise it keeps no sums. */
 static bool fix_tile(const struct stage *s, int lanes, struct err *e)
 {
     int outer = stage_above_sums(s), at = lanes - 1;
@@ -206,7 +207,8 @@ static bool check_tiles_outside_lanes(const struct stage *s, struct err *e)
     return true;
 }
 
-/* Checks a prefetch: its loop must be a loop in the code, of more than `by` iterations. */
+/* Checks a prefetch: its loop must have more than r->by iterations, and must still be a loop in the
+ * generated code. */
 static bool check_ahead(const struct stage *s, const struct read_ahead *r, struct err *e)
 {
     int at = stage_axis(s, r->axis);
@@ -230,8 +232,8 @@ static bool check_ahead(const struct stage *s, const struct read_ahead *r, struc
                       : err_fix(e, "prefetch it at a plain loop of more iterations");
 }
 
-/* Checks that a tensor block is whole: its lanes are the threads of a warp, and its four loops are
- * the innermost ones, that of the sum first. */
+/* Checks that a tensor block is whole: its lanes are bound to thread.x, and its four loops are the
+ * innermost ones, the loop of the sum first. */
 static bool check_tensor(const struct stage *s, struct err *e)
 {
     int n = s->n_axes, lane = s->lane ? stage_axis(s, s->lane) : -1, marked = 0;

@@ -3,8 +3,8 @@
 #include "kernels/ir/simplify.h"
 #include "kernels/nest/stage.h"
 
-/* Returns the condition of a store or select in t, or NULL.  Sets *cut to a loop of a tensor block
- * in t that leaves out iterations, if there is one. */
+/* Returns the condition of the first store or select in t that has one, or NULL.  If a loop of a
+ * tensor block in t leaves out iterations, sets *cut to it. */
 static const struct expr *find_condition(const struct tree *t, const struct tree **cut)
 {
     if (t->kind == TREE_STORE) {
@@ -44,13 +44,13 @@ static void see_operands(const struct tree *t, struct not_shared *x)
         val_each_load(t->value, see_operand, x);
 }
 
-/* Refuses a block that is not four whole loops around one store. short_sum: whether its sum has too
- * few steps. */
+/* Refuses a block that is not four whole loops around one store. short_sum: whether the loop of its
+ * sum has another number of steps than tensor cores need. */
 static bool refuse_shape(const struct buffer *buffer, const struct tree *t, bool short_sum,
                          const char *of, struct err *e)
 {
     struct not_shared from = { .all = buffer };
-    const struct tree *cut = t->reduce && !short_sum ? NULL : t;     /* t is no whole sum */
+    const struct tree *cut = t->reduce && !short_sum ? NULL : t;  /* the loop that is not whole */
     const struct expr *condition = find_condition(t, &cut);
     struct str text = { 0 };
     if (condition)
@@ -82,7 +82,7 @@ static const struct tree *next_loop(const struct tree *t)
     return whole ? t->kid[0] : NULL;
 }
 
-/* Finds the four loops and the store.  Returns whether the block has this shape. */
+/* Finds the four loops and the store of a block that begins at t.  Returns whether it has them. */
 static bool find_loops(const struct tree *t, struct tensor_block *out)
 {
     out->sum = t;
@@ -114,7 +114,8 @@ static bool any_uses(const struct expr *const *idx, int rank, const struct expr 
     return false;
 }
 
-/* Whether x is independent of the columns, and y of the rows.  Stores the indices of both. */
+/* Makes x the operand a of the block and y its operand b.  Returns whether the indices of x do not
+ * depend on the columns, and those of y not on the rows. */
 static bool are_factors(struct exprs *p, struct tensor_block *b, const struct val *x,
                         const struct val *y, const struct expr *lane)
 {

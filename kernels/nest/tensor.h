@@ -12,9 +12,9 @@
 #include "kernels/nest/tree.h"
 
 /* A tensor block, with lane = 4 * row + column.  a: the load indexed by rows and sum; its indices
- * a_idx use only the variables of sum, rows and row, and of outer loops.  b: the load indexed by
- * sum and columns; its indices use only those of sum, columns, column and pair, and of outer
- * loops. */
+ * a_idx use only the variables of the loops sum and rows and of outer loops, and row.  b: the load
+ * indexed by sum and columns; its indices b_idx use only the variables of the loops sum, columns
+ * and pair and of outer loops, and column. */
 struct tensor_block {
     const struct tree *sum, *rows, *columns, *pair, *store;
     const struct val *a, *b;

@@ -7,25 +7,26 @@
 #include "kernels/base/number.h"
 #include "kernels/ir/simplify.h"
 
-#define MAX_TILE 262144 /* most elements of a producer tile: 1 MiB of stack */
+#define MAX_TILE 262144 /* most elements of a tile: 1 MiB of stack */
 #define MAX_VARS 64
 
-/* The box of physical indices of tensor t that stage s reads inside its first pos loops:
+/* The box of physical indices of a tensor that stage s reads inside its first pos loops:
  *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
- * In a dim where access - origin depends on outer loops, or the access depends on data, the box is
- * the whole dim.  A tile that a block shares holds what all threads of the block read: for it the
- * loops over threads count as inner loops, though they enclose the tile. */
+ * The box is the whole dim where access - origin depends on outer loops or may be negative, and
+ * where the access depends on data; it is the whole tensor if several loads read the tensor.  A
+ * tile that a block shares holds what all threads of the block read: for such a tile, the loops
+ * over threads count as inner loops, though they enclose it. */
 struct region {
     struct low *w;
     const struct stage *s;
     int tensor, pos, n_loads;
     bool shared;
-    bool too_short;  /* whether the stage reads past the end of a dim that the box holds whole */
+    bool too_short;  /* whether s reads past the end of a dim that is in the box as a whole */
     const struct expr *origin[MAX_DIMS];
     int64_t extent[MAX_DIMS];
 };
 
-/* Whether the loop of axis i is an inner one for the region. */
+/* Whether the loop of axis i counts as an inner loop for the region. */
 static bool is_inner(const struct region *r, int i)
 {
     return i >= r->pos || (r->shared && r->s->axis[i].ann >= LOOP_THREAD_X);
@@ -93,7 +94,7 @@ struct tile {
     const struct layout *l;
     int buffer;
     const struct expr *var[MAX_DIMS], *index[MAX_DIMS];  /* loop variables; physical indices */
-    const struct expr *inside;  /* a condition: whether the point is inside the tensor */
+    const struct expr *inside;  /* the condition that `index` is inside the tensor */
 };
 
 /* Checks that the shared tiles of the nest fit. Tiles with the same name, from pieces of a cut
@@ -135,8 +136,8 @@ static bool check_inside_bound(struct low *w, const struct layout *l, const stru
     return true;
 }
 
-/* Sets the swizzle of tile b.  In each row, the numbers of the groups of `keep` elements are XORed
- * with the number of the row.  Rows that fill all banks only together count as one row. */
+/* Sets the swizzle of tile b: the number of a group of `keep` elements in a row is XORed with the
+ * number of the row.  Short rows that fill the banks only together count as one row. */
 static bool set_swizzle(struct low *w, struct buffer *b, int64_t keep, const struct stage *s,
                         const char *axis)
 {
@@ -214,8 +215,8 @@ static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form for
     return b.memory != MEMORY_SHARED || check_shared(w, s, axis);
 }
 
-/* Puts the loops of the tile around the stores in body, at least one for a shared tile, and appends
- * the result to kids.  From now on s reads the tile. */
+/* Puts the loops of the tile around the stores in body, and appends the result to kids.  A shared
+ * tile gets at least one loop.  From now on, loads of the tensor read the tile. */
 static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body,
                        struct kids *kids)
 {
@@ -238,8 +239,8 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
     low_bind_tile(w, x->r.tensor, &b);
 }
 
-/* Returns the producer's stage `own` with new names for its reductions (a pooling window, for
- * example), which differ from those of enclosing loops. */
+/* Returns the producer's stage `own` with new names for the variables of its reductions (a pooling
+ * window, for example), so that they differ from those of enclosing loops. */
 static const struct stage *own_reductions(struct low *w, const struct stage *own,
                                           const struct stage *outer)
 {

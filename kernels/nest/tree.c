@@ -27,7 +27,8 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
 }
 
 struct printer {
-    int64_t dynamic;  /* bytes of shared memory that the next line of a tile names; 0: none */
+    int64_t dynamic;  /* bytes of dynamic shared memory, to be printed after the next shared tile;
+                       * 0: nothing to print */
     struct arena *a;
     const struct func *f;
     const char **names; /* per buffer: its name */
@@ -280,7 +281,7 @@ static void verify(struct verifier *v, const struct tree *t)
         v->in_scope[t->buffer] = true;
     else
         verify_loop(v, t);
-    v->guarded = guarded || t->begin; /* a narrowed loop has the guard in its bounds */
+    v->guarded = guarded || t->begin; /* bounds can hold a guard that index ranges do not show */
     vec_push(&v->path, t);
     for (int i = 0; i < t->n_kids; i++)
         verify(v, t->kid[i]);

@@ -9,10 +9,11 @@
 #define TS_NEST_TREE_H
 #include "kernels/layout/layout.h"
 
-/* How a loop runs. THREADS: the threads of a block share the iterations.  A tree that runs in order
- * executes all of them for every thread, which stores the same values again. TENSOR: four loops
- * around one store, whose iterations a warp executes all together (tensor.h). BLOCK_X .. THREAD_Z:
- * each iteration is a block of a GPU's grid, or a thread of a block, with this index (SPEC N). */
+/* How a loop runs.  THREADS: the threads of a block share the iterations.  Whoever runs the tree in
+ * order (the interpreter) may execute all iterations for every thread: this stores the same values
+ * again.  TENSOR: one of four loops around one store, whose iterations a warp executes all together
+ * (tensor.h).  BLOCK_X .. THREAD_Z: each iteration is a block of a GPU's grid, or a thread of a
+ * block, with this index (SPEC N). */
 enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL, LOOP_THREADS,
                 LOOP_TENSOR,
                 LOOP_BLOCK_X, LOOP_BLOCK_Y, LOOP_BLOCK_Z,
@@ -64,7 +65,8 @@ struct buffer {
     const struct elem_type *type;
     enum memory_scope memory;
     struct swizzle swizzle;
-    int64_t stages;                  /* of a pipelined tile: extent of its outermost dim; else 0 */
+    int64_t stages;                  /* number of stages of a pipelined tile, which is the extent of
+                                      * its outermost dim; 0: not pipelined */
     bool written, read;              /* whether the function writes or reads it */
     bool stream;                     /* whether to store around the caches where the code can */
     int rank;
@@ -93,18 +95,18 @@ struct tree {
     const char *axis;  /* "O.1": the name of this loop in the schedule and in commands */
     int n_prefetch;
     const struct prefetch *prefetch;
-    /* "N.0 = 2": this tree begins the only iteration of a piece of a cut loop; or NULL */
+    /* "N.0 = 2" if this tree begins a piece, of one iteration, of the cut loop N.0; or NULL */
     const char *piece;
     bool barrier;  /* whether all threads of the block wait for each other before this tree */
-    /* Of asynchronous copies to shared tiles (pipeline.c). wait: before the barrier, each thread
-     * waits until only its last wait - 1 groups of copies are under way; 0: it does not wait.
-     * commit: after this tree, the copies since the last commit become a group.  pipelined: whether
-     * this is a loop whose tiles have stages, or the loop of its first copies. */
+    /* Asynchronous copies to shared tiles (pipeline.c). wait: before the barrier, each thread waits
+     * until at most its last wait - 1 groups of copies are under way; 0: it does not wait.  commit:
+     * whether, after this tree, the copies since the last commit become a group.  pipelined:
+     * whether this is a loop whose tiles have stages, or the loop of the first copies before it. */
     int wait;
     bool commit, pipelined;
-    /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
+    /* LOOP, SCOPE, STORE: the node (stage) that it belongs to. */
     int node;
-    /* SCOPE: the local buffer that is allocated here. */
+    /* SCOPE: the tile that exists only inside. */
     /* STORE: the buffer written. */
     int buffer;
     /* LOOP, SCOPE: children in order. */
@@ -116,7 +118,8 @@ struct tree {
     enum store_how how;
     const struct val *value;  /* its loads have buffer indices and physical index expressions */
     const struct expr *guard;
-    bool async;                      /* STORE: an asynchronous copy, done at a later wait */
+    bool async;                      /* STORE: whether it is an asynchronous copy, which is complete
+                                      * only after a later wait */
 };
 
 struct func {
@@ -148,27 +151,27 @@ struct tree_lines { int n; const char **text; int *node; const char **axis; };
 void func_print(struct str *out, const struct func *f);
 struct tree_lines func_lines(struct arena *a, const struct func *f);
 
-/* Returns the bytes of shared memory of a block that runs t; pieces of a cut loop share an
- * array. */
+/* Returns the bytes of shared memory of a block that runs t.  Tiles of one name, in the pieces of a
+ * cut loop, share an array. */
 int64_t tree_shared_bytes(const struct func *f, const struct tree *t);
 int64_t func_shared_bytes(const struct func *f);  /* the most that one of its trees needs */
 
-void tree_verify(const struct func *f);  /* fail()s when a requirement does not hold */
+void tree_verify(const struct func *f);  /* calls fail() when a requirement does not hold */
 
-/* Returns the float operations of one call of f; a multiply-add counts 2.  f has fewer than the
- * operator when it skips taps in the padding, and more when it recomputes values.  Returns 0 when f
- * is too irregular to be counted in reasonable time. */
+/* Returns the number of float operations in one call of f; a multiply-add counts 2.  f executes
+ * fewer than the operator is defined with when it skips taps in the padding, and more when it
+ * recomputes values.  0: f is too irregular to be counted in reasonable time. */
 double func_flops(const struct func *f);
 /* Returns how many of the operations of func_flops are in tensor blocks. */
 double func_tensor_flops(const struct func *f);
 
-/* Returns the float operations that the result of f needs.  asked: those of its definition. Work
- * that f skips does not count, nor does work that it repeats. */
+/* Returns the number of float operations that the result of f needs: the smaller of `asked`, those
+ * of its definition, and those that f executes.  So work that f skips or repeats does not count. */
 double func_needed(const struct func *f, double asked);
 
-/* Returns the number of additions and maxima by which one node accumulates in one call of f, except
- * those of values that a condition selects. Every correct kernel executes at least this number. 0:
- * f is too irregular to be counted. */
+/* Returns the number of additions or maxima by which `node` accumulates in one call of f.  Those of
+ * values with a condition (select) are left out.  Every correct kernel executes at least this
+ * number.  0: f is too irregular to be counted. */
 double func_sums(const struct func *f, int node);
 
 /* Returns the number of stores in the code of f after the marked loops are unrolled; a vector of

@@ -17,13 +17,14 @@ bool contract_is_plain(const struct program *p)
     return true;
 }
 
-/* Returns the name that the caller uses. Conversions rename tensors of the graph. */
+/* Returns the caller's name for tensor t of p->graph, which conversions can have renamed. */
 static const char *name_of(const struct program *p, int t)
 {
     return p->base->tensor[program_base_tensor(p, t)].name;
 }
 
-/* Appends the notation, "NHWI" for "N H W I"; a layout without one as its physical dims. */
+/* Appends the notation of a layout: "NHWI" for "N H W I", else with its blanks.  If it has none,
+ * appends its physical dims. */
 static void print_layout(struct str *out, const struct layout *l)
 {
     struct str text = {0};
@@ -88,7 +89,7 @@ static int counterpart(const struct program *p, int t, const struct program *q)
     return -1;
 }
 
-/* Whether both layouts have the same primitives, so that they need not be compared. */
+/* Whether both layouts have the same primitives and are therefore equal. */
 static bool same_prims(const struct layout *a, const struct layout *b)
 {
     return a->n_prims == b->n_prims
@@ -96,7 +97,7 @@ static bool same_prims(const struct layout *a, const struct layout *b)
             || memcmp(a->prims, b->prims, sizeof *a->prims * (size_t)a->n_prims) == 0);
 }
 
-/* Like layout_memory_equal, for layouts of any pools, which stay unchanged. */
+/* Like layout_memory_equal, for layouts of two different pools. Does not change the pools. */
 static bool same_memory(const struct layout *a, const struct layout *b)
 {
     struct arena *pass = arena_new();

@@ -91,7 +91,7 @@ static const char *const multiply_words[] = { "f32", "tf32", NULL };
 struct setting {
     const char *key;
     const char *const *words;
-    const char *means;                    /* what the words mean, where that is not plain */
+    const char *means;                    /* what the words mean, or NULL if that is plain */
 };
 static const struct setting settings[] = {
     { "propagate", on_off, NULL },
@@ -130,8 +130,7 @@ static bool bad_value(const struct setting *x, const struct step *s, struct err 
     return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
 }
 
-/* Reads the number of `set accuracy`.  Refuses it when an algorithm chosen before is less
- * accurate. */
+/* Applies `set accuracy`.  Refuses it when tf32 or an algorithm chosen before is less accurate. */
 static bool set_accuracy(struct program *draft, const struct step *s, struct err *e)
 {
     double x;
@@ -176,8 +175,8 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     return blame_target(e, s);
 }
 
-/* Derives graph, layouts and stages again, then repeats every loop step.  Refuses a layout step
- * that removes the loop of an earlier loop step, and names that step. */
+/* Derives graph, layouts and stages again, then repeats every loop step.  Fails if a loop step no
+ * longer applies; *e names this step, and `cause`, the step that changed the draft. */
 static bool rebuild(struct program *draft, const struct step *cause, struct err *e)
 {
     if (!program_derive(draft, e))
@@ -211,7 +210,7 @@ static void record_step(struct program *draft, const struct step *s)
     draft->n_steps++;
 }
 
-/* Applies a step without lowering the result; lowering may still refuse it. */
+/* Applies a step without lowering the result. The result can be a program that lowering refuses. */
 static bool apply_unlowered(const struct program *p, const struct step *s,
                             const struct program **out, struct err *e)
 {
@@ -239,7 +238,8 @@ static int tiles_of(const struct program *p)
     return lower_tiles(&in);
 }
 
-/* Whether p can be lowered: lowering refuses only tiles that are too large, and tensor blocks. */
+/* Whether p can be lowered. Only a program with tiles, tensor blocks or pipelines must be lowered
+ * to find out: lowering refuses nothing else. */
 static bool tiles_fit(const struct program *p, struct err *e)
 {
     const struct func *unused;
@@ -272,16 +272,17 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Whether every tile that is too large before step s is surely still too large after it.  Marks on
- * loops change no tile, except that bind can make a shared tile larger.  compute_at only adds a
- * tile. cache_read adds a tile, or moves one to another loop.  Returns false for programs with
- * tensor blocks or pipelines. */
+/* Whether a tile that is too large before step s is taken to be too large after it. If so, the
+ * program before s need not be lowered.  A mark on a loop changes no tile, except that bind can
+ * make a shared tile larger.  compute_at only adds a tile. cache_read adds a tile, or moves one to
+ * another loop, which can make it smaller.  Returns false for programs with tensor blocks or
+ * pipelines. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {
     for (int n = 0; n < before->graph->n_nodes; n++)
         if (before->stage[n]->lane || before->stage[n]->pipe_at)
-            return false;  /* a refused tensor block or pipeline may be right after any step */
+            return false;  /* any step can make a tensor block or pipeline legal */
     if (s->kind == STEP_LOOP_CACHE_READ)
         return tiles_of(after) > tiles_of(before);
     return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH  /* ORDER STEP */
@@ -289,7 +290,7 @@ static bool keeps_tiles(const struct step *s, const struct program *before,
         || s->kind == STEP_LOOP_COMPUTE_AT;
 }
 
-/* Applies the lines one after the other. Returns whether all apply. */
+/* Applies the lines one after the other. Returns whether all of them apply. */
 static bool apply_all(const struct program *p, const char *const *lines, int n,
                       const struct program **out)
 {
@@ -309,8 +310,8 @@ static bool apply_all(const struct program *p, const char *const *lines, int n,
     return true;
 }
 
-/* Applies all lines, and lowers only where it must.  If that fails, applies them one by one, to
- * find the first line that fails. */
+/* Applies all lines, and lowers only where it must.  If that fails, applies the lines one by one
+ * and lowers after each, to find the first line that fails. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e)
 {

@@ -12,10 +12,10 @@
 #include "kernels/nest/stage.h"
 #include "kernels/program/step.h"
 
-/* How layouts propagate in a graph (ALT 7.2, SPEC C.5).  ALT: as in the paper.  WP: not to
- * consumers.  OL: no layout steps; channels of convolutions come last.  FP and BP: two complex
- * operators in a row both use the output layout of the first (FP) or the input layout of the second
- * (BP). */
+/* How layouts propagate in a graph (ALT 7.2, SPEC C.5).  ALT: as in the paper.  WP: layouts do not
+ * propagate to consumers.  OL: the layouts of layout steps have no effect, and the channels of
+ * convolutions come last.  FP and BP: two complex operators in a row both use the output layout of
+ * the first (FP) or the input layout of the second (BP). */
 enum variant { VARIANT_ALT, VARIANT_WP, VARIANT_OL, VARIANT_FP, VARIANT_BP };
 
 /* The origin of the layout of a tensor; views show it. */
@@ -36,10 +36,10 @@ struct program {
     const struct graph *graph;
     int n_conversions;
     const struct layout *const *layout;   /* layout of each tensor of graph */
-    const enum layout_source *source;     /* per tensor of graph: its origin */
+    const enum layout_source *source;     /* per tensor of graph: the origin of its layout */
     const int *source_tensor;  /* PROPAGATED: the tensor from which the layout was taken; else -1 */
-    /* per node: why the layout of its operand is not propagated; NULL: it is propagated, or there
-     * is none */
+    /* per node: why its result does not take the layout of its data operand; NULL: it does, or the
+     * operand has the plain layout, or there is no operand */
     const char *const *stop;
     const struct stage *const *stage;     /* stage of each node of graph */
     int variant;                          /* a value of enum variant */
@@ -51,17 +51,18 @@ struct program {
     /* whether the compiler may vectorize and reorder loops; default off: they run as the nest
      * says */
     bool autovectorize;
-    int n_choices;                        /* number of tensors whose layout a step set */
+    int n_choices;                        /* the tensors whose layouts steps have set */
     const struct layout_choice *choice;
-    int n_attached;                       /* number of constants stored inside others (store_at) */
+    int n_attached;                       /* the constants stored inside others (store_at) */
     const struct attached *attached;
     const int *held_in;  /* per tensor of graph: the tensor whose buffer holds it, or -1 */
-    /* the largest relative error that an algorithm may have (`set accuracy`) */
+    /* the largest relative error that algorithms and tf32 are allowed to have (`set accuracy`);
+     * INFINITY: no step has set it */
     double accuracy;
     bool tf32;                            /* whether tensor cores may multiply f32 as tf32 */
-    int n_algorithms;  /* number of convolutions for which a step chose an algorithm */
+    int n_algorithms;                     /* the convolutions whose algorithm a step has chosen */
     const struct algorithm *algorithm;
-    int n_rfactors;                       /* number of reductions that steps factored */
+    int n_rfactors;                       /* the reductions that steps have factored */
     const struct rfactor *rfactor;
     int n_steps;
     const char *const *steps;             /* canonical text of the steps */
@@ -73,44 +74,45 @@ bool program_new(struct arena *a, const char *spec, const struct program **out, 
 /* Makes the program of a graph that lives in a. */
 bool program_from_graph(struct arena *a, const struct graph *g, const struct program **out,
                         struct err *e);
-/* Applies a step.  On failure p is unchanged, *out is untouched, and *e says what is wrong, at
- * which loop or dimension, and what would be legal. */
+/* Applies a step: *out is the new program, and p does not change.  On failure *out keeps its value,
+ * and *e says what is wrong, at which loop or dimension, and what would be legal. */
 bool program_apply(const struct program *p, const struct step *s, const struct program **out,
                    struct err *e);
 bool program_apply_line(const struct program *p, const char *line, const struct program **out,
                         struct err *e);
-/* Builds a program from a spec and n step lines.  On failure *bad is the index of the line (-1: the
- * spec).  A program between two lines is lowered only if a later line could hide that lowering
- * fails. */
+/* Builds a program from a spec and n step lines.  On failure *bad is the index of the line that
+ * fails; -1: the spec fails.  The program before a line is lowered only if the line could turn a
+ * program that cannot be lowered into one that can. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 
 /* Lowers p: layouts -> rewritten accesses -> loop nest with the loop primitives applied -> verified
  * tree.  p keeps the tree for later calls.  Does not fail for programs from program_apply and
- * program_replay, which refuse steps that leave no tree. */
+ * program_replay: they refuse steps after which the program cannot be lowered. */
 bool program_lower(const struct program *p, const struct func **out, struct err *e);
-/* Whether a loop is bound to blocks or threads, so that the program is for a GPU. */
+/* Whether the program is for a GPU: a loop is bound to blocks or threads, or a tile is shared. */
 bool program_is_bound(const struct program *p);
 
 /* Returns the tensor of g that a line "layout VERB TENSOR ..." names; -1 for any other line. */
 int program_layout_tensor(const struct graph *g, const char *line);
 /* Whether steps may set the layout of a tensor of p->graph. If not, *e says who sets it. */
 bool program_layout_is_free(const struct program *p, int tensor, struct err *e);
-/* Whether store_at may store a tensor of p->graph. If not, *e says why. */
+/* Whether a tensor of p->graph is a constant, as store_at requires. If not, *e says so. */
 bool program_is_constant(const struct program *p, int tensor, struct err *e);
 
-/* Returns the tensor of p->base whose data a tensor of p->graph holds; -1 for intermediates.
- * Conversions rename the tensors of the caller but keep their order. */
+/* Returns the tensor of p->base whose data a tensor of p->graph holds; -1 for intermediates.  The
+ * tensors of the caller are matched by their order, because conversions give them other names. */
 int program_base_tensor(const struct program *p, int tensor);
 /* Like program_base_tensor, for a tensor of any graph g that steps derive from base (form,
  * graph). */
 int program_given_tensor(const struct graph *base, const struct graph *g, int tensor);
 
-int program_stage(const struct program *p, const char *name);    /* node index of the stage, or
-                                                                  * -1 */
+/* Returns the index of the node that computes the tensor `name`, and of its stage; -1: there is
+ * none. */
+int program_stage(const struct program *p, const char *name);
 
-/* Prints which algorithms compute the program: "Conv: winograd m=4"; nothing if no step chose
- * one. */
+/* Prints which algorithms steps have chosen, and whether products are in tf32: "Conv: winograd m=4,
+ * products in tf32".  Prints nothing if neither is so. */
 void program_print_algorithms(struct str *out, const struct program *p);
 
 /* Views (text). */
@@ -121,6 +123,7 @@ void program_print_access(struct str *out, const struct program *p);
 /* Prints a warning for each output whose layout stores elements more than once, which is legal but
  * rarely intended. */
 void program_print_notes(struct str *out, const struct program *p);
+/* Draws the layout of a tensor in `width` columns; tensor NULL: those of all tensors. */
 void program_print_layouts(struct str *out, const struct program *p, const char *tensor,
-                           int width);   /* tensor NULL: all tensors */
+                           int width);
 #endif

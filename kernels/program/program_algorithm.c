@@ -9,7 +9,7 @@ static double error_of(const struct algorithm *x)
     return x->m == 2 ? WINOGRAD_ERROR_2 : WINOGRAD_ERROR_4;
 }
 
-#define TF32_ERROR (2 * TF32_ROUNDOFF)   /* of a product */
+#define TF32_ERROR (2 * TF32_ROUNDOFF)    /* relative error of a product in tf32, at most */
 
 void program_set_tf32(struct program *draft, bool on)
 {
@@ -38,8 +38,8 @@ bool program_accurate(const struct program *draft, struct err *e)
     return true;
 }
 
-/* Checks that no earlier step refers to the weights and loops of the convolution, which the
- * algorithm replaces. */
+/* Checks that no earlier step set a layout of the convolution's weights or factored one of its
+ * reductions: the algorithm replaces both. */
 static bool check_unused(const struct program *d, const struct step *s, struct err *e)
 {
     const struct graph *g = d->graph;

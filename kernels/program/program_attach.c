@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* Finds the constant `name`. */
 static bool constant(const struct program *p, const char *name, int *t, struct err *e)
 {
     *t = graph_tensor(p->graph, name);
@@ -29,6 +30,7 @@ static int attached_index(const struct program *p, const char *src)
     return -1;
 }
 
+/* Removes from the list the constant src, and all constants stored inside dst; NULL: none. */
 static void keep_all_but(struct program *draft, const char *src, const char *dst)
 {
     struct attached *list = ARENA_ARRAY(draft->arena, struct attached, draft->n_attached);
@@ -46,7 +48,8 @@ void program_detach_from(struct program *draft, const char *dst)
     keep_all_but(draft, NULL, dst);
 }
 
-/* Applies store_at.  already: index of src in draft->attached if it is stored there now, or -1. */
+/* Applies store_at for tensor src.  already: the index of src in draft->attached if src is stored
+ * inside another constant now, or -1. */
 static bool store_at(struct program *draft, const struct step *s, int src, int already,
                      struct err *e)
 {
@@ -102,8 +105,8 @@ static bool store_at(struct program *draft, const struct step *s, int src, int a
     return true;
 }
 
-/* Undoes store_at for entry i of draft->attached: removes its slice from the layout of the
- * enclosing tensor.  Fails when a primitive after the slice no longer applies. */
+/* Undoes store_at for entry i of draft->attached: removes the primitive that adds its slice from
+ * the layout of the enclosing tensor.  Fails when a later primitive no longer applies. */
 static bool decouple(struct program *draft, int i, struct err *e)
 {
     struct attached x = draft->attached[i];

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-/* Finds the data operand of node c2 from "c2.Inp"; -1 when the name does not have this form. */
 int program_operand_node(const struct graph *g, const char *name)
 {
     const char *dot = strchr(name, '.');
@@ -30,10 +29,11 @@ static bool other_complex_reader(const struct graph *g, int t, int node)
     return false;
 }
 
-/* Returns the tensor to which a layout of operand c2.Inp applies (SPEC C.3, C.5).  It is the
- * operand itself if a simple node computes it, or under BP.  It is a new tensor behind a conversion
- * if a complex node computes the operand, or if another complex node reads it, too.  Under FP, it
- * is NULL if a complex node computes the operand. */
+/* Returns the tensor to which a layout of operand c2.Inp applies (SPEC C.3, C.5):
+ *     a new tensor, which a conversion computes from the operand, if another complex node reads the
+ *     operand, too, or if a complex node computes it (not under BP);
+ *     else the operand itself;
+ *     NULL if there is no such operand, or under FP if a complex node computes it. */
 static const char *operand_tensor(struct program *draft, const char *operand)
 {
     const struct graph *g = draft->graph;
@@ -52,6 +52,7 @@ static const char *operand_tensor(struct program *draft, const char *operand)
     return g->tensor[t].name;
 }
 
+/* Adds a conversion of the tensor if the caller determines its layout. */
 static void convert_if_owned(struct program *draft, const char *tensor)
 {
     const struct graph *g = draft->graph;
@@ -66,10 +67,10 @@ static void convert_if_owned(struct program *draft, const char *tensor)
     }
 }
 
-/* Derives the graph with factored reductions and conversions (SPEC A.8). There are conversions of
- * operands between complex nodes. Inputs whose layout was set are converted, unless the caller
- * gives them in this layout. An output whose layout was set is converted when the caller wants the
- * original. Sets target[i] to the tensor that choice i applies to, or NULL. */
+/* Derives the graph with factored reductions and conversions (SPEC A.8). Operands between complex
+ * nodes are converted (operand_tensor). An input whose layout was set is converted, unless
+ * input_given says that it arrives in this layout. An output whose layout was set is converted if
+ * output_original is set. Sets target[i] to the tensor that choice i applies to, or NULL. */
 static void derive_graph(struct program *draft, const char **target)
 {
     draft->graph = draft->form;
@@ -98,8 +99,8 @@ static bool same_dims(const struct tensor *a, const struct tensor *b)
     return same;
 }
 
-/* Decides by SPEC C.2 whether a node's output takes the layout of its data input.  Returns NULL
- * when it does, else the reason why propagation stops here. */
+/* Decides by SPEC C.2 whether a node's output takes the layout `from` of its data input.  Returns
+ * NULL if it does, else the reason why not. */
 static const char *stops(const struct program *draft, int node, const struct layout *from)
 {
     const struct graph *g = draft->graph;
@@ -124,8 +125,8 @@ static const char *stops(const struct program *draft, int node, const struct lay
     return NULL;
 }
 
-/* The state of a check of trimmed layouts: they must hold all elements that nodes read, and all
- * elements of an output (layout_covers). */
+/* The state of a check of layouts that an unfold may have trimmed: they must store all elements
+ * that nodes read, and all elements of an output (layout_covers). */
 struct coverage {
     const struct layout *const *layout;
     bool ok;
@@ -150,8 +151,8 @@ static bool all_covered(const struct graph *g, const struct layout *const *layou
     return c.ok;
 }
 
-/* Checks that the enclosing tensor `holder` still stores the slice that holds another tensor, after
- * an unfold that may trim it. held: the layout of the tensor inside. */
+/* Checks that the enclosing tensor `holder` still stores all of the tensor inside it: an unfold can
+ * trim its slice. held: the layout of the tensor inside. */
 static bool held_is_stored(const struct layout *held, const struct tensor *holder, struct err *e)
 {
     for (int d = 0; d < held->rank; d++)
@@ -166,8 +167,8 @@ static bool held_is_stored(const struct layout *held, const struct tensor *holde
     return true;
 }
 
-/* Applies the layout that steps gave tensor t, and applies the primitives after a slice to the
- * constant that is stored in the slice. */
+/* Applies the layout that steps gave tensor t. A constant that is stored in a slice of t gets the
+ * primitives after this slice, too. */
 static bool apply_choice(struct program *draft, int t, const struct layout_choice *c,
                          const struct layout **layout, int *held_in, struct err *e)
 {
@@ -193,8 +194,8 @@ static bool apply_choice(struct program *draft, int t, const struct layout_choic
     return true;
 }
 
-/* Variant OL: puts the channels of a convolution's tensor last, N H W O.  Does not change tensors
- * of matrix products, which have no channels (SPEC C.5: NHWO, NDHWO). */
+/* Variant OL: puts the channels of tensor t, an operand or result of a convolution, last: N H W O
+ * (SPEC C.5: NHWO, NDHWO).  Does not change an input of the graph. */
 static bool channels_last(struct program *draft, int t, const struct layout **layout, struct err *e)
 {
     const struct tensor *x = &draft->graph->tensor[t];
@@ -211,6 +212,7 @@ static bool is_convolution(const struct node *n)
     return n->complex && n->params.stride[0] > 0;
 }
 
+/* Variant OL: sets the layouts of all operands and results of convolutions. */
 static bool fixed_layouts(struct program *draft, const struct layout **layout,
                           enum layout_source *source, struct err *e)
 {

@@ -6,30 +6,39 @@
 
 #define MAX_PRIMS 64
 
-/* The primitives that steps gave a tensor, starting from the identity. */
+/* The layout that steps gave a tensor: n primitives, applied to the plain layout. tensor: its name,
+ * or "c2.Inp" for the data operand of node c2. */
 struct layout_choice { const char *tensor; int n; const struct prim *prims; };
 
-/* src is stored in the buffer of dst, in the slice that primitive `at` of dst's layout made. */
+/* Constant src is stored in the buffer of constant dst: in the slice that primitive number `at` of
+ * the layout of dst adds. */
 struct attached { const char *src, *dst; int at; };
+/* The convolution that computes `tensor` is computed by Winograd's algorithm with tiles of m. */
 struct algorithm { const char *tensor; int m; };
+/* The reduction `dim` of the node of `tensor` is split into `factor` partial results. */
 struct rfactor { const char *tensor, *dim; int64_t factor; };
 
+/* Returns the node c2 for the name "c2.Inp" of its data operand; -1: the name does not have this
+ * form, or there is no such node. */
 int program_operand_node(const struct graph *g, const char *name);
+/* Returns the layout that steps gave the tensor, or NULL. */
 const struct layout_choice *program_choice(const struct program *p, const char *tensor);
-/* Gives the tensor a layout of its own: n primitives.  prims NULL takes it away. */
+/* Gives the tensor a layout of n primitives; prims NULL: takes the given layout away. */
 void program_set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n);
+/* Applies store_at or decouple_at. */
 bool program_attach_step(struct program *draft, const struct step *s, struct err *e);
-/* Detaches the tensors stored inside dst, because the layout sequence of dst starts anew. */
+/* Detaches the constants that are stored inside dst.  The caller replaces the layout of dst, and
+ * with it their slices. */
 void program_detach_from(struct program *draft, const char *dst);
 
-/* Fails with ERR_STEP under variant ol, in which tensors do not have the layouts that steps gave
- * them. */
+/* Fails with ERR_STEP under variant ol, in which the layouts that steps gave tensors have no
+ * effect. */
 bool program_own_layouts(const struct program *p, const struct step *s, struct err *e);
 
-/* Sets the position of the error to a word of the step. */
+/* Set the position of the error to a word of the step, or to its target.  Return false. */
 bool blame_word(struct err *e, const struct step_word *w);
 bool blame_target(struct err *e, const struct step *s);
-/* Sets the error for a word that is not a factor: not a whole number, or too large. */
+/* Sets the error for a word that is no factor: not a whole number, or too large. Returns false. */
 bool blame_factor(struct err *e, const struct step_word *w);
 
 /* Each function applies a step to the draft, a shallow copy of the program before the step.  It
@@ -39,12 +48,13 @@ bool program_loop_step(struct program *draft, const struct step *s, struct err *
 bool program_rfactor_step(struct program *draft, const struct step *s, struct err *e);
 
 bool program_algorithm_step(struct program *draft, const struct step *s, struct err *e);
-/* Lets tensor cores multiply f32 as tf32, or not; the form then rounds its factors. */
+/* Allows tensor cores to multiply f32 as tf32, or forbids it (on = false).  If it is allowed, the
+ * products of draft->form have factors with the rounding error of tf32. */
 void program_set_tf32(struct program *draft, bool on);
 /* Whether every algorithm of the draft is as accurate as `set accuracy` demands. */
 bool program_accurate(const struct program *draft, struct err *e);
 
-/* Derives graph, layouts and fresh stages of the draft from base, choices and settings. */
+/* Derives graph, layouts and fresh stages of the draft from its form, choices and settings. */
 bool program_derive(struct program *draft, struct err *e);
 
 static inline struct lowering program_lowering(const struct program *p)

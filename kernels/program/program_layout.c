@@ -13,8 +13,8 @@ const struct layout_choice *program_choice(const struct program *p, const char *
     return NULL;
 }
 
-/* Whether the tensor would take the layout of its producer's operand (SPEC C.2).  The plain layout
- * is then a choice that must be recorded, too. */
+/* Whether the tensor can take the layout of its producer's operand (SPEC C.2).  If so, the plain
+ * layout is a choice that must be recorded like any other. */
 static bool may_follow(const struct graph *g, const char *tensor)
 {
     int t = graph_tensor(g, tensor);
@@ -35,7 +35,7 @@ void program_set_choice(struct program *draft, const char *tensor, const struct 
     draft->n_choices = count;
 }
 
-/* Finds the tensor that c2.Inp means, and the name under which its layout is stored. */
+/* Finds the tensor that the target "c2.Inp" means: *t. *key: the name in its layout_choice. */
 static bool find_operand(const struct program *p, const struct step *s, int *t, const char **key,
                          struct err *e)
 {
@@ -122,7 +122,7 @@ static bool find_dim(const struct layout *l, const struct step_word *w, int *dim
     return blame_word(e, w);
 }
 
-/* Parses any whole number; layout_apply checks whether it is legal (ERR_FACTOR, ERR_OVERFLOW). */
+/* Parses a whole number of any size. layout_apply checks later whether it is a legal factor. */
 static bool find_number(const struct step_word *w, int64_t *out, struct err *e)
 {
     long long v;
@@ -163,14 +163,14 @@ static bool prim_split(const struct layout *l, const struct step *s, struct prim
     if (!find_dim(l, &s->arg[0], &p->dim, e))
         return false;
     if (s->n_args == 2)
-        p->n++; /* a single factor F means N/F x F */
+        p->n++; /* a single factor F means N/F x F: factor[0] stays 0 (inferred) */
     for (int i = 1; i < s->n_args; i++)
         if (!find_number(&s->arg[i], &p->factor[p->n++], e))
             return false;
     return true;
 }
 
-/* Finds the dims of a reorder. Each must be named once. */
+/* Finds the dims of a reorder. The step must name each dim once. */
 static bool prim_reorder(const struct layout *l, const struct step *s, struct prim *p,
                          struct err *e)
 {
@@ -198,7 +198,7 @@ static bool prim_reorder(const struct layout *l, const struct step *s, struct pr
     return true;
 }
 
-/* Finds the adjacent dims of a fuse or fold. */
+/* Finds the dims of a fuse or fold. They must be adjacent, in this order. */
 static bool prim_adjacent(const struct layout *l, const struct step *s, enum prim_kind kind,
                           struct prim *p, struct err *e)
 {

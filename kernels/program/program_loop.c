@@ -62,7 +62,7 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
 /* Finds all named axes. No axis may be named twice. */
 static bool find_axes(const struct stage *s, const struct step *st, int *axis, struct err *e)
 {
-    for (int i = 0; i < st->n_args; i++) {  /* the list of names ends before axis[] is full */
+    for (int i = 0; i < st->n_args; i++) {  /* ends at a repeated name before axis[] is full */
         if (!find_axis(s, &st->arg[i], &axis[i], e))
             return false;
         for (int j = 0; j < i; j++)
@@ -82,8 +82,8 @@ static bool among(int x, const int *list, int n)
     return false;
 }
 
-/* Sets the fix of the error: an order of all loops in which the n named loops stand together, in
- * the named order, where the first of them stands now. */
+/* Sets the fix of the error: an order of all loops in which the n named loops stand together in the
+ * named order, at the place of axis[0]. */
 static void fix_adjacent(const struct stage *s, const int *axis, int n, struct err *e)
 {
     struct str order = { 0 };
@@ -119,7 +119,7 @@ static int by_value(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Reorders the named loops among the places that they have now. */
+/* Puts the named loops, in the named order, into the places that they have together now. */
 static bool step_reorder(struct program *d, const struct stage *s, const struct step *st,
                          const struct stage **out, struct err *e)
 {
@@ -192,7 +192,8 @@ static bool tile_form(const struct step *st, struct tile_form *out, struct err *
     return blame_word(e, &(struct step_word){ pad->text, pad->col, pad->len, false });
 }
 
-/* Adds a cache_read at the axis of at=D, else at the innermost output loop outside reductions. */
+/* Adds a cache_read at the axis of at=D.  The default is the innermost of the loops before the
+ * first reduction. */
 static bool step_cache_read(struct program *d, const struct stage *s, const struct step *st,
                             const struct stage **out, struct err *e)
 {
@@ -219,8 +220,8 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
 #define MAX_KEEP 16
 #define BANK_BYTES 4                      /* bytes per bank of shared memory */
 
-/* Swizzles a tile in groups of by=N elements. The default, which is also the minimum, is the number
- * of elements in a bank. */
+/* Swizzles a tile in groups of by=N elements. The default and the minimum is the number of elements
+ * in a bank; a smaller N is raised to it. */
 static bool step_swizzle(struct program *d, const struct stage *s, const struct step *st,
                          const struct stage **out, struct err *e)
 {
@@ -330,7 +331,7 @@ static bool step_stream(struct program *d, const struct step *st, int node,
     return true;
 }
 
-/* Finds the annotation for an index of blocks or threads ("block.x"). */
+/* Finds the annotation that the word names: "block.x" ... "thread.z". */
 static bool find_index(const struct step_word *w, enum loop_ann *ann, struct err *e)
 {
     for (*ann = LOOP_BLOCK_X; *ann < LOOP_ANN_COUNT; ++*ann)
@@ -361,8 +362,8 @@ static bool annotate(struct program *d, const struct stage *s, const struct step
     return stage_annotate(d->pool, s, axis, ann, out, e) || blame_word(e, &st->arg[0]);
 }
 
-/* vthread: moves a loop inside of all others, except a vectorized one, and unrolls it. One thread
- * then computes several elements that lie far apart. */
+/* Applies vthread: moves a loop inside of all others, except a vectorized one, and unrolls it. A
+ * thread then computes several elements that lie far apart. */
 static bool step_vthread(struct program *d, const struct stage *s, const struct step *st,
                          const struct stage **out, struct err *e)
 {
@@ -467,8 +468,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
     return annotate(d, s, st, out, e);
 }
 
-/* Returns the axis of the changed stage `outer` that `axis` became: the axis itself, or the
- * innermost part of its split.  Returns NULL if the axis is gone. */
+/* Returns what became of `axis` in the changed stage `outer`: the axis itself, or the innermost
+ * part of its split.  Returns NULL if the axis is gone. */
 static const char *heir(struct arena *a, const struct stage *outer, const char *axis)
 {
     const char *last = NULL;
@@ -483,7 +484,8 @@ static const char *heir(struct arena *a, const struct stage *outer, const char *
 }
 
 /* Checks that every attached node, cached or prefetched operand and streamed tensor is still legal.
- * node: the stage that the step changed, whose loops may have new names. */
+ * node: the stage that the step changed. If the loop at which another node is computed has a new
+ * name there, stores the name. */
 static bool check_attached(struct program *d, const struct stage **stage, int node, struct err *e)
 {
     struct lowering in = program_lowering(d);

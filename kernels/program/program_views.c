@@ -34,7 +34,8 @@ static void mark_divmod(void *ctx, const struct val *load)
         *(bool *)ctx = *(bool *)ctx || load->idx[d]->has_divmod;
 }
 
-/* Prints the node over the loops of a stage. Returns whether a / or % is left in its indices. */
+/* Prints the accesses of a node with the loop variables of stage `loops`. Returns whether a / or %
+ * is left in the indices of its loads. */
 static bool print_access(struct str *out, const struct program *p, int node,
                          const struct stage *loops, const char *const *names, const char *label)
 {
@@ -100,8 +101,8 @@ static void print_tensor(struct str *out, const struct program *p, int t)
     str_add_char(out, '\n');
 }
 
-/* Warns of outputs with overlapping tiles, which are computed and stored several times.
- * Overlapping tiles are meant for tensors that are read. */
+/* Overlapping tiles are meant for tensors that are read.  In an output, the elements that tiles
+ * share are computed and stored several times. */
 void program_print_notes(struct str *out, const struct program *p)
 {
     for (int t = 0; t < p->graph->n_tensors; t++) {

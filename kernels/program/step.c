@@ -1,9 +1,9 @@
 /* Parses step lines by the table step.def. Its syntax column says which words and options a verb
  * takes, so a new step needs a row in that table and no code here.
  *
- * Only the form is checked.  The program to which the step is applied knows whether a word is a
- * tensor, a dimension or a legal factor. Words keep their columns, so that errors of the program
- * can point at them too. */
+ * Only the form is checked here.  Whether a word is a tensor, a dimension or a legal factor is
+ * checked by the program to which the step is applied. Words keep their columns, so that the errors
+ * of the program can point at them. */
 #include "kernels/program/step.h"
 
 #include <ctype.h>
@@ -133,13 +133,14 @@ bool step_words(struct arena *a, const char *line, const struct step_word **out,
 
 /* --- The syntax column of step.def ------------------------------------------------------------ */
 
-/* The parsed syntax column "T D F1 F2 ... [allow_pad=1]": the positional words after T, and the
- * options. */
+/* A parsed syntax column, for example "T D F1 F2 ... [allow_pad=1]": the positional words after T,
+ * and the options. */
 struct syntax {
-    int n_min, n_max;  /* positional words after the target: fewest and most (-1: any number) */
-    const char *names[SYNTAX_MAX];        /* their names, for "F1 is missing" */
+    int n_min, n_max;  /* fewest and most positional words after the target; n_max -1: no limit */
+    const char *names[SYNTAX_MAX];        /* names of the positional words, for errors */
     int n_names;
-    /* is_name: the value must be a word; choices: the allowed values, "local|shared", or NULL */
+    /* is_name: whether the value is a word and not a number. choices: the allowed words, as in
+     * "local|shared"; NULL: any value */
     struct { const char *key, *choices; bool needed, is_name; } opt[SYNTAX_MAX];
     int n_opts;
 };
@@ -201,7 +202,7 @@ static bool fails_at_word(const struct parser *p, int i)
     return source_error(p->e, p->line, p->word[i].col, p->word[i].len);
 }
 
-/* Sets the error position after the last word, where a word is missing. */
+/* Sets the position of the error to the place after the last word. Returns false. */
 static bool fails_at_end(const struct parser *p)
 {
     const struct step_word *last = &p->word[p->n - 1];
@@ -248,8 +249,8 @@ static bool unknown_verb(const struct parser *p, const char *room)
     return fails_at_word(p, 1);
 }
 
-/* Refuses a first word that is not "layout", "loop", "algorithm" or "set".  A verb alone ("split
- * Conv O 4") gets a fix with the missing first word. */
+/* Sets the error for a first word that is not "layout", "loop", "algorithm" or "set".  If the word
+ * is a verb ("split Conv O 4"), the fix has the missing first word. Returns false. */
 static bool unknown_room(const struct parser *p)
 {
     static const char *const rooms[] = { "layout", "loop", "algorithm", "set" };
@@ -360,7 +361,7 @@ static bool parse_option(const struct parser *p, const struct syntax *sy, struct
     return true;
 }
 
-/* Parses the notation, everything after the target, as one argument even without quotes. */
+/* Parses the notation as one argument: all words after the target, with or without quotes. */
 static bool parse_notation(const struct parser *p, struct step *s, struct step_word *arg, int first)
 {
     const struct step_word *from = &p->word[first], *to = &p->word[p->n - 1];
@@ -402,7 +403,7 @@ static bool parse_words(const struct parser *p, const struct syntax *sy, struct 
     return true;
 }
 
-/* Returns what a positional word of the syntax column stands for. */
+/* Returns what the word `name` of the syntax column of step *i stands for: "a factor". */
 static const char *noun_of(const struct step_info *i, const char *name)
 {
     bool loop = streq(i->room, "loop");
@@ -459,7 +460,8 @@ static void add_option(struct str *out, const struct step_opt *o, bool is_name)
         str_printf(out, " %s=%lld", o->key, (long long)o->value);
 }
 
-/* Prints the canonical text: positional words as typed, then the options in table order. */
+/* Returns the canonical text: positional words as typed, then the options in the order of the
+ * syntax column. */
 static const char *canonical(struct arena *a, const struct step *s, const struct syntax *sy)
 {
     struct str out = {0};

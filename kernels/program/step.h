@@ -22,12 +22,14 @@ struct step {
     enum step_kind kind;
     const char *text;                /* canonical: single blanks, the notation in double quotes */
     const char *target;              /* the tensor T, or KEY of `set` */
-    int n_args;                      /* positional words after the target: names and numbers, as
-                                      * written */
+    /* the positional words after the target: names and numbers, as written */
+    int n_args;
     const struct step_word *arg;
-    int n_opts;                      /* number of key=value words */
+    /* the words key=value. text: the value as written; value: the value as a number, or 0 if the
+     * option takes a word; col, len: position and length of the whole word */
+    int n_opts;
     const struct step_opt { const char *key; int64_t value; const char *text; int col, len; } *opt;
-    int target_col;
+    int target_col;                  /* column of the target, from 1 */
 };
 
 /* Splits a line into words (double quotes group, # starts a comment outside quotes). Fails with

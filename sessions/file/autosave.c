@@ -5,7 +5,7 @@
  *     # original: /home/me/conv.yaml
  *     # title: ...
  *     # file: 0123456789abcdef          (hash of the original's content when last read or saved)
- *     # network: KEY KERNEL             (only for a session without a file, or for a kernel)
+ *     # network: KEY KERNEL             (only for a session without a file, and for kernels)
  *     # model: /home/me/net.onnx        (only for a network without a file, and for its kernels)
  *     # measurements only               (only if steps and texts are those of the file)
  * KEY and KERNEL are hashes. KEY identifies the operator or network; KERNEL identifies the kernel
@@ -50,7 +50,8 @@ static bool autosave_dir(struct str *out, struct err *e)
     return dir_make(str_text(out), e);
 }
 
-/* Adds the file's base name or the operator's name; other characters than [A-Za-z0-9-] become _. */
+/* Adds the base name of the session's file, else the name of its operator.  Characters other than
+ * [A-Za-z0-9-] become _. */
 static void add_name(struct str *out, const struct session *s)
 {
     const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
@@ -85,7 +86,7 @@ static bool autosave_path(const struct session *s, struct str *out, struct err *
     return true;
 }
 
-/* Adds one line of the head; control characters in text become '?'. */
+/* Adds one line of the head: key, then text, in which control characters become '?'. */
 static void add_head(struct str *out, const char *key, const char *text)
 {
     str_add(out, key);
@@ -112,7 +113,7 @@ void session_autosave_drop(struct session *s)
     str_free(&path);
 }
 
-/* Returns the hash that identifies a network or operator by its file. */
+/* Returns the hash that identifies a network or operator by the path of its file. */
 static uint64_t file_key(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -136,8 +137,8 @@ void session_make_kernel(struct session *s, const struct session *network)
     memcpy(s->model, network->model, sizeof s->model);
 }
 
-/* Sets the two numbers of the line `network`. Both are 0 for a session that has a file and is no
- * kernel of a network, because the file identifies it. */
+/* Sets the two hashes of the line `network` in the head.  Both are 0 for a session that has a file
+ * and is no kernel of a network, because the file identifies it. */
 static void network_of(const struct session *s, uint64_t *network, uint64_t *kernel)
 {
     *network = s->kernel_of ? s->kernel_of : s->path[0] ? 0 : network_key(s);
@@ -156,7 +157,8 @@ static const char *head_line(FILE *f, const char *key, char **line, size_t *room
     return *line + strlen(key);
 }
 
-/* Reads the lines of the head.  An original path too long for `original` counts as missing. */
+/* Reads the lines of the head.  A path too long for out->original or out->model counts as missing.
+ * Returns false when the file is no autosave. */
 static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long long *started)
 {
     char *line = NULL;
@@ -188,7 +190,8 @@ static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long lo
     return ok;
 }
 
-/* Reads the head.  Returns false when the file is no autosave or its process is still alive. */
+/* Reads the head of the file `path`.  Returns false when the file is no autosave, or the process
+ * that wrote it is still alive. */
 static bool read_head(const char *path, struct autosave *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -255,8 +258,8 @@ int session_autosaves(struct autosave *out, int max)
     return n;
 }
 
-/* Identifies the file, network or kernel whose autosave is wanted.  any_kernel: the autosaves of
- * all kernels of the network are wanted. */
+/* Which autosaves are wanted: if `network` is 0, those of the file `path`; if any_kernel is set,
+ * those of all kernels of the network; else those of the network (kernel 0) or of one kernel. */
 struct autosaved { const char *path; uint64_t network, kernel; bool any_kernel; };
 
 static bool is_of(const struct autosave *a, const struct autosaved *w)
@@ -266,8 +269,8 @@ static bool is_of(const struct autosave *a, const struct autosaved *w)
     return a->network == w->network && (w->any_kernel ? a->kernel != 0 : a->kernel == w->kernel);
 }
 
-/* Finds at most `most` autosaves with changed steps or texts, newest first, and only the newest of
- * each kernel.  Returns their number. */
+/* Finds at most `most` of the wanted autosaves with changed steps or texts, newest first; of each
+ * kernel only the newest.  Returns their number. */
 static int find_newest(const struct autosaved *w, struct autosave *out, int most)
 {
     autosave_list found = {0};
@@ -312,15 +315,15 @@ bool session_autosave_together(const struct autosave *kernel, const struct autos
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
-/* Whether a session is one operator without steps. When this operator is opened again, no question
- * must offer the measurements of the autosave. */
+/* Whether a session is one operator without steps.  Its autosave gets no line `network`, so that
+ * its measurements are not offered when the operator is opened again. */
 static bool is_bare(const struct session *s)
 {
     const struct graph *g = history_current(s->history)->program->base;
     return !s->kernel_of && !graph_is_composition(g->spec) && history_n_states(s->history) == 1;
 }
 
-/* Whether both are autosaves of one file; sessions without a file are compared by title. */
+/* Whether both are autosaves of one file, or, without a file, of sessions with one title. */
 static bool same_work(const struct autosave *a, const struct autosave *b)
 {
     return streq(a->original, b->original) && (a->original[0] || streq(a->title, b->title));
@@ -426,7 +429,8 @@ static void read_recent(struct str *out)
     str_free(&path);
 }
 
-/* Writes `first` and then the other paths of old, at most RECENT_MAX in all. */
+/* Sets *out to `first` and the other paths of `old`, one per line, at most RECENT_MAX in all.
+ * Overwrites `old`. */
 static void put_first(struct str *out, const char *first, struct str *old)
 {
     char *rest = NULL;
@@ -441,7 +445,7 @@ static void put_first(struct str *out, const char *first, struct str *old)
         }
 }
 
-/* When another process has changed the list meanwhile, reads it again and retries. */
+/* Reads the list again and retries when another process has changed it in the meantime. */
 void session_remember(const char *path)
 {
     if (!path[0])

@@ -8,9 +8,9 @@
 
 #define RECORD_FORMAT 1                  /* version of the exchange format (sessions/schema.md) */
 
-/* Parts of queries: joined tables, the condition for correct and timed records, and columns.  The
- * columns are first those of records_fields or records_run_fields.  Then RECORD_COLUMNS has the
- * outcome; RUN_COLUMNS has the state and whether the run's process is alive. */
+/* Parts of queries: joined tables, the condition for correct and timed records, and columns.
+ * RECORD_COLUMNS are those of records_fields, then the outcome.  RUN_COLUMNS are those of
+ * records_run_fields, then the state and whether the run's process is alive. */
 #define FROM_RECORDS " FROM record JOIN run ON run.id = record.run" \
                      " JOIN task ON task.id = record.task" \
                      " JOIN machine ON machine.id = record.machine"
@@ -31,12 +31,12 @@
     " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD_RECORD ")," \
     " run.state, is_alive(run.owner)"
 
-/* records_fields_read reads a row but leaves its texts in the statement; records_fields_copy then
- * copies the texts into a. */
+/* records_fields_read reads a row; its texts still belong to the statement.  records_fields_copy
+ * then copies the texts into arena a. */
 extern const struct fields records_fields, records_run_fields, records_task_fields;
 void records_fields_read(sqlite3_stmt *s, struct fields f, void *out);
 void records_fields_copy(struct arena *a, struct fields f, void *base);
-/* Binds the fields from parameter number `at` on; returns the number after the last one. */
+/* Binds the fields from parameter number `at` on.  Returns the number of the next parameter. */
 int records_fields_bind(sqlite3_stmt *s, int at, struct fields f, const void *base);
 
 /* The prepared statements that a struct records keeps. */
@@ -50,46 +50,48 @@ struct records {
     sqlite3 *db;
     char path[1024];
     struct str machine;
-    /* exists: the file existed before; reading: opened only for reading; other: the source of a
-     * merge; foreign: the database of another program */
+    /* exists: the file existed before; reading: opened only for reading; other: it is the source of
+     * a merge; foreign: it is the database of another program */
     bool exists, reading, other, damaged, foreign;
     sqlite3_stmt *kept[SQL_COUNT];
-    char run_id[RUN_ID];                 /* cache: the run that was looked up last, and its row */
+    char run_id[RUN_ID];                 /* the run looked up last ("": none); then its row */
     int64_t run_row, run_task, run_machine;
 };
 
 /* Like records_open_reading, for the source of a merge: its errors do not advise to move that
  * file. */
 bool records_open_other(const char *path, struct records **out, struct err *e);
-/* Sets *e to SQLite's error of the last call and its fix.  doing: what failed, "write the records".
- * Returns false. */
+/* Sets *e to SQLite's error of the last call, and its fix. doing: what was tried, like "write the
+ * records".  Returns false. */
 bool records_fail(struct records *r, struct err *e, const char *doing);
-/* Returns a statement of records.def, ready to bind; NULL with *e on errors. */
+/* Returns a statement of records.def, ready to bind, or NULL with *e. */
 sqlite3_stmt *records_sql(struct records *r, enum records_sql which, struct err *e);
 /* Runs SQL without results. */
 bool records_exec(struct records *r, const char *sql, struct err *e);
-/* Begin and end a transaction. records_end commits if ok; else it rolls back and returns false. */
+/* Begin and end a transaction.  records_end commits it if `ok` is set; else it rolls it back and
+ * returns false. */
 bool records_begin(struct records *r, struct err *e);
 bool records_end(struct records *r, bool ok, struct err *e);
 /* Runs a prepared statement that returns no row. */
 bool records_done(struct records *r, sqlite3_stmt *s, const char *doing, struct err *e);
 
-/* Bind and read a text that is NULL in SQL when it is NULL or "" in C.  records_number reads a
- * number; it returns `none` for NULL. */
+/* Bind and read a text: NULL and "" become NULL in SQL, which is read as "".  records_number reads
+ * a number; it returns `none` for NULL. */
 void records_bind_text(sqlite3_stmt *s, int at, const char *text);
 const char *records_text(sqlite3_stmt *s, int at);
 double records_number(sqlite3_stmt *s, int at, double none);
 
 void records_date_now(char out[24]);                             /* "2026-11-21T06:19:47Z" */
 
-/* Insert within the caller's transaction, for import and merge.  *added: whether it was new. */
+/* Add a record or a run within the caller's transaction, for import and merge.  Set *added to false
+ * if it existed already. */
 bool records_put(struct records *r, const struct record *rec, bool *added, struct err *e);
 bool records_put_run(struct records *r, const struct record_run *run, bool *added, struct err *e);
-/* Looks up a run and fills the cache run_id; *found: whether it exists. */
+/* Looks up a run, and stores its row in *r.  Sets *found to false when there is no such run. */
 bool records_seek_run(struct records *r, const char *id, bool *found, struct err *e);
 
-/* The text "WHERE ..." for a filter over record, run, task and machine, and its bound values.
- * of_records: the query has the table record; otherwise it selects runs. */
+/* The text "WHERE ..." for a filter, and its bound values. of_records: the query selects records;
+ * if false, it selects runs, and has no table `record`. */
 struct clause { struct str text; int n; struct { const char *text; int64_t number; } value[16]; };
 void records_where(const struct records *r, const struct record_filter *f, bool of_records,
                    struct clause *out);
@@ -97,8 +99,8 @@ bool records_prepare(struct records *r, const char *sql, const struct clause *c,
                      sqlite3_stmt **out, struct err *e);
 /* Adds file, line number, column and an excerpt of the line to *e.  Returns false. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line);
-/* Parses one exported line (records_json, records_run_json).  Texts live in a.  *is_run says
- * whether *run or *rec was filled. */
+/* records_line_read parses one exported line (records_json, records_run_json), with texts in arena
+ * a.  It fills *run and sets *is_run, or fills *rec and clears *is_run. */
 struct line_reader;
 struct line_reader *records_line_reader_new(void);
 void records_line_reader_free(struct line_reader *lr);

@@ -13,10 +13,10 @@
 #include "sessions/records/records_impl.h"
 
 #define APPLICATION 0x54537263          /* "TSrc" */
-#define BUSY_MS 60000                   /* waits for others: importing 150 000 records takes 15 s */
+#define BUSY_MS 60000  /* longest wait for a lock: an import of 150 000 records takes 15 s */
 
-/* The schema as steps; user_version of a file is the number of steps it has.  Only append steps:
- * never change one that was released. */
+/* The schema, as a list of steps.  The user_version of a file is the number of steps that it has.
+ * Append new steps; never change a step that was released. */
 static const char *const schema_step[] = {
     "CREATE TABLE task(id INTEGER PRIMARY KEY, spec TEXT NOT NULL, threads INTEGER NOT NULL,"
     " isa TEXT NOT NULL, UNIQUE(spec, threads, isa)) STRICT;"
@@ -180,8 +180,8 @@ static bool query_int(struct records *r, const char *sql, int64_t *out, struct e
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* SQL function is_alive(owner): whether the process "PID STARTED BOOT" still runs.  False for a
- * process of an earlier boot. */
+/* The SQL function is_alive(owner): whether the process "PID STARTED BOOT" still runs.  A process
+ * of an earlier boot does not. */
 static void sql_is_alive(sqlite3_context *ctx, int n, sqlite3_value **arg)
 {
     const char *owner = n == 1 ? (const char *)sqlite3_value_text(arg[0]) : NULL;
@@ -215,7 +215,8 @@ static bool connect_to(struct records *r, const char *path, int flags, struct er
                            "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL", e);
 }
 
-/* Builds "file:PATH?immutable=1", for a folder where SQLite cannot create its lock file. */
+/* Appends "file:PATH?immutable=1": with it, SQLite reads a file in a folder where it cannot create
+ * its lock file. */
 static void immutable_uri(struct str *out, const char *path)
 {
     str_add(out, "file:");
@@ -224,7 +225,7 @@ static void immutable_uri(struct str *out, const char *path)
     str_add(out, "?immutable=1");
 }
 
-/* Whether a write-ahead log exists.  It may hold records that the file does not have yet. */
+/* Whether a write-ahead log exists.  It can have records that are not yet in the file. */
 static bool has_log(const char *path)
 {
     struct str log = {0};
@@ -260,7 +261,8 @@ static bool connect_reading(struct records *r, struct err *e)
     return ok;
 }
 
-/* Switches to a write-ahead log; retries, because this pragma ignores the busy timeout. */
+/* Switches to a write-ahead log.  Retries while the file is busy: this pragma ignores the busy
+ * timeout. */
 static bool use_log(struct records *r, struct err *e)
 {
     for (int ms = 0;; ms += 5) {
@@ -312,8 +314,8 @@ static bool newer(const struct records *r, int64_t version, struct err *e)
     return err_fix(e, "update tilescope, or use another file: TILESCOPE_RECORDS=FILE");
 }
 
-/* Reads application, version and number of tables in one transaction, because another process may
- * be creating the file. */
+/* Reads the application, the version and the number of tables.  One transaction reads all three,
+ * because another process may be creating the file at the same time. */
 static bool read_head(struct records *r, int64_t *application, int64_t *version, int64_t *tables,
                       struct err *e)
 {
@@ -326,8 +328,8 @@ static bool read_head(struct records *r, int64_t *application, int64_t *version,
     return ok;
 }
 
-/* Refuses views, triggers and virtual tables: they run code when a file is read or written.
- * tilescope creates none. */
+/* Refuses a file with views, triggers or virtual tables: these run code when the file is read or
+ * written.  tilescope creates none. */
 static bool plain_schema(struct records *r, struct err *e)
 {
     sqlite3_stmt *s = NULL;
@@ -347,8 +349,9 @@ static bool plain_schema(struct records *r, struct err *e)
     return ok;
 }
 
-/* Checks by its header that the file has records and is not newer than this program.  Upgrades an
- * empty or older file to the current schema. */
+/* Checks that the file is of this program, and of no newer version.  Upgrades an empty or older
+ * file to the current schema; if the file is only read, a copy in memory may be upgraded
+ * instead. */
 static bool check_schema(struct records *r, struct err *e)
 {
     int64_t application, version, tables;
@@ -501,7 +504,7 @@ void records_set_machine(struct records *r, const char *fingerprint)
 
 /* --- Housekeeping ----------------------------------------------------------------------------- */
 
-/* Copies SQLite's report, which has several lines, as one line. */
+/* Copies SQLite's report, which has several lines, to `out` as one line.  Returns `out`. */
 static const char *in_one_line(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%s", text);

@@ -38,8 +38,9 @@
 
 #define STUDY_MAX_SEEDS 32
 
-/* Options with which the tuner completes the schedule of a variant; on: whether the variant is
- * tuned.  Of a case only budget and n_seeds are used; 0: not given. */
+/* Options with which the tuner completes the schedule of a variant. on: the variant is tuned.  A
+ * case has such options, too, of which only the budget and the seeds are used; budget or n_seeds 0:
+ * the case does not set them. */
 struct study_tune {
     bool on;
     enum network_variant variant;        /* for networks: what the search may change */
@@ -58,8 +59,8 @@ struct study_case {
     struct study_tune tune;
 };
 
-/* step and cache are templates. session: the file with the steps and the operator, or NULL. search:
- * the parameters to search; the fastest combination is used. */
+/* The texts in `step` and `cache` are templates. session: the file with the steps and the operator,
+ * or NULL. search: parameters with the values to try; the fastest combination is used. */
 struct study_variant {
     const char *id, *title, *session, *spec, *cache;
     int n_steps; const char *const *step;
@@ -68,8 +69,8 @@ struct study_variant {
     struct study_tune tune;
 };
 
-/* base: the variant whose value is the denominator of the ratios, -1 = none. paper: the paper's
- * values, [case * n_variants + variant], NAN = not in the paper. */
+/* base: the variant whose value is the denominator of the ratios; -1: there are no ratios. paper:
+ * the paper's values, [case * n_variants + variant]; NAN: the paper has none. */
 struct study_metric {
     const char *id, *title, *unit, *value, *spread;
     int base;
@@ -80,22 +81,23 @@ struct study_metric {
 enum over_cases { OVER_GEOMEAN, OVER_MEAN, OVER_MIN, OVER_MAX, OVER_ALL, OVER_COUNT };
 extern const char *const study_over_name[];                    /* "geomean" ... "all" */
 
-/* each: an expression over the parameters of a case and VARIANT.METRIC; a truth value for OVER_ALL.
- * Only a ratio (unit "x") gets a verdict.  by: a parameter of the cases, or NULL; the result is
- * also computed for each value of this parameter. */
+/* each: an expression over the parameters of a case and VARIANT.METRIC; its value is a truth value
+ * for OVER_ALL, else a number.  Only a ratio (unit "x") gets a verdict. by: a parameter of the
+ * cases, for each value of which the result is computed, too; or NULL. */
 struct study_finding {
     const char *text, *each, *unit, *by;
     enum over_cases over;
     double paper;                                        /* NAN = the paper gives no number */
 };
 
-/* Lower limits: --scale S multiplies these numbers of a study by S, but not below these limits. */
+/* Lower limits for --scale S, which multiplies the numbers of a study by S: cases, combinations of
+ * a search, trials of the tuner, seeds, and seconds of samples. */
 struct study_scale { int cases, search, budget, seeds; double time_s; };
 
 struct study {
     struct arena *arena;
     const char *path, *id, *title, *paper, *item, *machine, *prose;
-    bool networks;  /* whether all cases are networks; otherwise none is */
+    bool networks;  /* true: all cases are networks; false: none is */
     int n_cases; const struct study_case *cases;
     int n_variants; const struct study_variant *variant;
     int n_metrics; const struct study_metric *metric;
@@ -112,31 +114,35 @@ struct study {
 };
 
 /* Parses a study strictly: unknown keys or parameters, wrong types, illegal operators or steps are
- * errors with file, line, column and a caret.  A search needs a legal combination in case 0. */
+ * errors with file, line, column and a caret.  A search must have a legal combination in case 0,
+ * among the first 1000. */
 bool study_parse(const char *name, const char *text, size_t n, struct study **out, struct err *e);
-/* Opens a file or a shipped study by its name.  ERR_NAME suggests the nearest name. */
+/* Opens a file, or a shipped study by its name.  Fails with ERR_NAME when no study has this
+ * name. */
 bool study_open(const char *name, struct study **out, struct err *e);
 void study_free(struct study *s);
-/* Keeps only the variants that names ("A,B*") selects by id or title.  Drops findings and ratios
- * that need another variant.  ERR_NAME lists the variants that exist. */
+/* Keeps only the variants whose id or title `names` ("A,B*") selects.  Drops findings and ratios
+ * that need another variant.  Fails with ERR_NAME, which lists the variants, when a name has no
+ * variant. */
 bool study_pick_variants(struct study *s, const char *names, struct err *e);
 /* Lists the shipped studies, sorted by file name.  Fails if one of them has an error. */
 bool study_list(struct study **out, int max, int *n, struct err *e);
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-/* READY: it has a program but no measurement yet; occurs only while a study runs. */
+/* CELL_READY: the cell has a program, but no measurement yet.  Only a running study has such
+ * cells. */
 enum cell_state { CELL_MEASURED, CELL_REUSED, CELL_FAILED, CELL_LEFT, CELL_READY };
 extern const char *const study_state_name[];              /* "measured" "reused" ... */
 
 struct study_cell {
     enum cell_state state;
-    const char *reason;                                  /* FAILED, LEFT: the reason */
+    const char *reason;                                  /* why it is FAILED or LEFT */
     const char *key, *spec, *cache;                      /* key: hash of all inputs and options */
     int n_steps; const char *const *step;                /* steps with parameters substituted */
     const char *kernels;  /* kernels of a network, as tuned (kernels_text.h) */
     struct param_set chosen;                             /* search: the best combination */
-    int combinations, tried, illegal, failed;            /* search: numbers of combinations */
+    int combinations, tried, illegal, failed;            /* search: how many combinations */
     const char *first_illegal;  /* search: the first illegal combination, "wt=12: ...", or NULL */
     const char *ended;  /* search: what ended it, "all", "scale" or "budget" */
     const char *tuned;  /* JSON object of the tuner's search, or NULL */
@@ -148,17 +154,18 @@ struct study_cell {
 
 enum agreement { AGREE_NONE, AGREE_BASE, AGREE_TWICE, AGREE_SIGN, AGREE_NOT, AGREE_UNKNOWN };
 extern const char *const study_agreement_text[];
-/* Compares two ratios by the rule of SPEC I.  A paper's ratio of 1 allows a deviation of 5 %. */
+/* Compares two ratios by the rule of SPEC I.  If the paper's ratio is 1, a measured ratio that
+ * differs by at most 5 % agrees. */
 enum agreement study_verdict(double measured_ratio, double paper_ratio);
 
-/* The result of a finding for the cases with one value of its parameter `by`. */
+/* The result of a finding over the cases in which its parameter `by` has one value. */
 struct study_group { const char *value; bool known, holds; double number; int n_cases; };
 struct study_result {
     bool known, holds;                                   /* holds: only for OVER_ALL */
     double value;
     int n_cases, n_missing;
-    const char *missing;  /* reason why the first case without a value has none */
-    const char *failing;  /* the first case for which it does not hold */
+    const char *missing;  /* why the first case without a value has none */
+    const char *failing;  /* OVER_ALL: the first case for which the finding does not hold */
     enum agreement verdict;
     int n_groups; struct study_group *group;             /* one per value of finding.by */
 };
@@ -172,7 +179,7 @@ struct study_report {
     double scale, time_s; uint64_t seed; int threads; unsigned meters;
     const char *date, *host, *compiler, *isa;            /* isa: NULL = this CPU's best */
     double seconds;
-    bool partial;                                        /* whether some cells were not measured */
+    bool partial;                                        /* some cells are CELL_LEFT */
     int n_meters; struct meter_info meter[METER_COUNT];
 };
 
@@ -180,12 +187,11 @@ struct study_report {
 typedef bool study_measure_fn(void *ctx, const struct program *p, const struct measure_opts *o,
                               const struct cancel *c, struct measurement *m, struct err *e);
 
-/* One point of a tuner's search.  ms: time of the fastest correct trial so far; trial counts from
- * 1. */
+/* A trial of a tuner's search that improved the best. trial: its number, from 1; ms: its time. */
 struct study_point { int trial; double ms; };
 struct study_search {
     const char *run;                                     /* its name in the records */
-    bool answered, stopped;  /* answered: taken from the records; stopped: cancelled */
+    bool answered, stopped;  /* answered: by a finished run of the records; stopped: cancelled */
     int trials, failed;
     double start_ms, seconds;                            /* start_ms INFINITY: unknown */
     int n_curve; const struct study_point *curve;        /* the trials that improved the best */
@@ -196,7 +202,7 @@ struct study_search {
 typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
                            int n, const struct tuning_opts *o, const struct search_sink *view,
                            struct cancel *c, struct study_search *out, struct err *e);
-/* Called with the report after each case. The report is partial until the last call. */
+/* Called with the report after each case.  Until the last call, the report is partial. */
 typedef void study_keep_fn(void *ctx, const struct study_report *r);
 struct study_opts {
     double scale;                                        /* 0..1; 1 = the whole study */
@@ -212,21 +218,22 @@ struct study_opts {
     study_measure_fn *measure; void *ctx;                /* NULL = measure_program */
     study_tune_fn *tune;                                 /* NULL = tuning_run */
     study_keep_fn *keep; void *keep_ctx;                 /* called after every case; may be NULL */
-    bool fresh;  /* whether to ignore finished runs in the records */
+    bool fresh;  /* finished runs in the records are ignored */
     const char *weights;  /* replaces every tune.weights, unless NULL */
     int budget;                                          /* replaces every tune.budget, unless 0 */
     const char *records;                                 /* path of the file; NULL = records_path */
 };
-/* Measures all cells.  Returns false only when o->cases has an unknown name, or the environment
- * lacks something that every cell needs.  After a cancel the report is partial. */
+/* Measures all cells.  Fails only when o->cases has an unknown name, or the environment lacks
+ * something that every cell needs.  After a cancel it returns true, with a partial report. */
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
                struct cancel *c, struct study_report **out, struct err *e);
 void study_report_free(struct study_report *r);
-/* Checks that json, the text of the file `name`, is a report of s, so that it can be given as
- * reuse_json; if not, ERR_SYNTAX or ERR_NAME. */
+/* Checks that json, the text of the file `name`, is a report of s, which can be given as
+ * reuse_json.  Fails with ERR_SYNTAX or ERR_NAME. */
 bool study_report_check(const struct study *s, const char *name, const char *json, struct err *e);
 const struct study_cell *study_cell(const struct study_report *r, int chosen_case, int variant);
-/* Return value / base of a cell, the paper's value, and the paper's ratio; NAN when unknown. */
+/* study_ratio returns the measured ratio of a cell (its value / that of the base), study_paper the
+ * paper's value, study_paper_ratio the paper's ratio.  They return NAN when it is unknown. */
 double study_ratio(const struct study_report *r, int chosen_case, int variant, int metric);
 double study_paper(const struct study_report *r, int chosen_case, int variant, int metric);
 double study_paper_ratio(const struct study_report *r, int chosen_case, int variant, int metric);
@@ -237,11 +244,11 @@ enum agreement study_cell_verdict(const struct study_report *r, int chosen_case,
 
 void study_text(struct str *out, const struct study_report *r);
 void study_json(struct str *out, const struct study_report *r);
-/* Draws one metric as a bar chart.  ERR_RANGE when it has no values. */
+/* Draws one metric as a bar chart.  Fails with ERR_RANGE when it has no values. */
 bool study_chart(struct str *out, const struct study_report *r, int metric, enum chart_form form,
                  struct err *e);
-/* Draws the best time over the trials, a line per tuned variant.  ERR_RANGE: no variant is
- * tuned. */
+/* Draws the best time so far over the trials, a line per tuned variant.  Fails with ERR_RANGE when
+ * no variant was tuned. */
 bool study_curve_chart(struct str *out, const struct study_report *r, int chosen_case,
                        enum chart_form form, struct err *e);
 /* Appends a table of studies, at most width columns wide. */

@@ -1,5 +1,5 @@
-/* Draws a metric of a study as bars.  The paper's values are points beside the bars; with a single
- * case they are bars, too. */
+/* Draws a metric of a study as bars.  The paper's values are points, or bars if there is only one
+ * case. */
 #include <math.h>
 #include <stdio.h>
 #include "sessions/study/study_impl.h"
@@ -11,8 +11,8 @@ static double shown(const struct study_report *r, int c, int v, int metric, bool
     return paper ? study_paper_ratio(r, c, v, metric) : study_ratio(r, c, v, metric);
 }
 
-/* Each variant is a series with a bar per case.  With a single case (by_variant), the variants are
- * the bars of one series. */
+/* What is drawn.  Each variant is a series with a bar per case; with a single case (by_variant),
+ * one series has a bar per variant. */
 struct bars { struct arena *a; const struct study_report *r; int metric; bool by_variant; };
 
 static int n_bars(const struct bars *b)

@@ -3,8 +3,8 @@
 #include <string.h>
 #include "sessions/study/study_loader.h"
 
-/* Adds the position of an error in a template. Quotes the substituted text, because its columns
- * differ from those of the template. */
+/* Adds the place of a template to the error of its substituted text, and quotes that text: its
+ * columns differ from those of the template. */
 static bool at_template(struct study_loader *l, const struct ynode *scalar, const char *filled,
                         int c)
 {
@@ -16,8 +16,8 @@ static bool at_template(struct study_loader *l, const struct ynode *scalar, cons
     return yaml_load_at(&l->y, scalar);
 }
 
-/* Adds the place of the wrong part of a cell: the cache (bad -2), the operator (-1) or a step.
- * filled: the parameters were substituted in *code. */
+/* Adds to the error the place of the wrong part of a cell. bad: the index of a step, -1 for the
+ * operator, -2 for the cache; filled: *code has the texts with their parameters substituted. */
 static bool at_code(struct study_loader *l, int c, int v, int bad, const struct study_code *code,
                     bool filled)
 {
@@ -66,7 +66,7 @@ static bool check_cache(struct study_loader *l, int c, int v, const struct study
     return at_code(l, c, v, -2, code, true);
 }
 
-/* Checks a cell with combination i of its search, or with none when it has no search. */
+/* Checks a cell, with combination i of its search if it has one. */
 static bool check_cell(struct study_loader *l, struct arena *pass, int c, int v, int64_t i)
 {
     const struct study_variant *var = &l->s->variant[v];

@@ -6,7 +6,7 @@
 #include "sessions/file/json.h"
 #include "sessions/study/study_impl.h"
 
-/* Writes parameters; a value that reads as a number becomes a number. */
+/* Returns parameters as an object.  A value that reads as a number becomes a number. */
 static json_t *set_json(const struct param_set *s)
 {
     json_t *o = json_object();
@@ -94,7 +94,7 @@ static json_t *metric_list(const struct study *s)
     return list;
 }
 
-/* Returns a truth value for OVER_ALL, else a number; null when unknown. */
+/* Returns a truth value for OVER_ALL, else a number; null when the result is unknown. */
 static json_t *finding_value(const struct study_finding *f, bool known, bool holds, double number)
 {
     return !known ? json_null() : f->over == OVER_ALL ? JSON(holds) : json_of_count(number);
@@ -235,7 +235,7 @@ bool study_report_check(const struct study *s, const char *name, const char *jso
     return ok;
 }
 
-/* Returns value as compact text; NULL when value is NULL. */
+/* Returns value as compact text, or NULL when value is NULL. */
 static const char *compact(struct arena *a, const json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT);

@@ -7,7 +7,8 @@
 #include "sessions/file/session_impl.h"
 #include "sessions/study/study_loader.h"
 
-/* Checks that the id of a study can be part of a file name: the files of its report have it. */
+/* Checks that the id of a study can be part of a file name, since the files of its report have it
+ * in their names. */
 static bool check_file_id(struct study_loader *l, const char *id, const struct ynode *node)
 {
     bool ok = isalnum((unsigned char)id[0]);
@@ -20,7 +21,8 @@ static bool check_file_id(struct study_loader *l, const char *id, const struct y
     return yaml_load_at(&l->y, node);
 }
 
-/* Reads a key and substitutes its {parameters}; *out keeps its value when the key is missing. */
+/* Reads a key and substitutes the {parameters} in its text.  When the key is missing, *out keeps
+ * its value. */
 static bool get_filled(struct study_loader *l, const struct ynode *map, const char *key,
                        const struct param_set *params, const char **out)
 {
@@ -32,7 +34,8 @@ static bool get_filled(struct study_loader *l, const struct ynode *map, const ch
     return yaml_at_text(&l->y.doc, yaml_get(map, key), l->y.e);
 }
 
-/* Refuses too many items before they are read, because each id is compared with all others. */
+/* Refuses `more` items if they are too many with the `have` that exist.  Call it before reading
+ * them: each id is compared with all others. */
 static bool room_for(struct study_loader *l, const struct ynode *map, int64_t more, int have)
 {
     if (more <= STUDY_MAX_CELLS - have)
@@ -62,8 +65,8 @@ static bool new_case(struct study_loader *l, const struct ynode *map, struct stu
     return true;
 }
 
-/* Reads `model:` of a case, which takes the place of an operator. Either all cases of a study have
- * it, or none. */
+/* Reads `model:` of a case, the path of a network instead of an operator.  Fails unless all cases
+ * of the study have it, or none has. */
 static bool read_model(struct study_loader *l, const struct ynode *map, const char **spec)
 {
     const struct ynode *model = yaml_get(map, "model"), *other = yaml_get(map, "operator");
@@ -133,7 +136,8 @@ static bool read_steps(struct study_loader *l, const struct ynode *list, struct 
     return true;
 }
 
-/* Refuses a file that is not a session without quoting it: an untrusted study may name any file. */
+/* Sets the error for a file that is not a session.  Does not quote the file: an untrusted study can
+ * name any file of the user. read: the file was read, but is no session. */
 static bool no_session(struct study_loader *l, const struct ynode *node,
                        const struct study_variant *v, bool read, const struct err *why)
 {

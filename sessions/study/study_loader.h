@@ -1,4 +1,4 @@
-/* Shared by the files that read studies. */
+/* Declarations that the files that read studies share. */
 #ifndef TS_SESSIONS_STUDY_LOADER_H
 #define TS_SESSIONS_STUDY_LOADER_H
 #include "kernels/base/vec.h"
@@ -10,18 +10,18 @@ struct study_loader {
     struct study *s;
     VEC(struct study_case) cases;
     VEC(struct study_variant) variant;
-    /* per case, variant: the YAML node that it came from */
+    /* the YAML nodes from which the cases and the variants came */
     VEC(const struct ynode *) case_at, variant_at;
 };
 
-/* Read `tune:`: of the study or a variant, and of a case. */
+/* Read `tune:`, study_read_tune of the study or a variant, study_read_case_tune of a case. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
 bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
 
-/* Reads metrics, findings, `measure` and `scale`; call it after cases and variants were read. */
+/* Reads metrics, findings, `measure` and `scale`.  Call it after reading cases and variants. */
 bool study_read_numbers(struct study_loader *l, const struct ynode *root);
-/* Checks that every cell has an operator, which study_read_numbers relies on. */
+/* Checks that every cell has an operator.  Call it before study_read_numbers, which needs one. */
 bool study_check_operators(struct study_loader *l);
-/* Substitutes the parameters of every cell, builds its operator and applies its steps. */
+/* Checks every cell: substitutes its parameters, builds its operator and applies its steps. */
 bool study_check_cells(struct study_loader *l);
 #endif

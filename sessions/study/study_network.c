@@ -1,5 +1,5 @@
-/* Studies whose cases are networks. Each variant is tuned (`tune: {variant: ...}`) as `tilescope
- * tune` tunes a model, and the variants are timed alternately. Winograd is not used, because the
+/* Studies whose cases are networks.  Each variant is tuned (`tune: {variant: ...}`) like a model by
+ * `tilescope tune`, and the variants are timed in turns.  Winograd is not used, because such a
  * study compares layouts and loops of the same multiplications. */
 #include <string.h>
 
@@ -44,7 +44,8 @@ bool study_network_search(struct arena *a, const char *path, enum network_varian
     double began = clock_s();
     if (!open_model(path, NULL, &s, e))
         return false;
-    /* a search keeps every network that it has tried; all searches together would keep gigabytes */
+    /* a search keeps every network that it tries, so it gets an arena of its own: all searches in
+     * one arena would keep gigabytes */
     struct arena *own = arena_new();
     bool ok = network_tuning_run(own, s, &o, how->cancel, &t, e);
     if (ok) {
@@ -62,8 +63,8 @@ bool study_network_search(struct arena *a, const char *path, enum network_varian
 
 /* --- The measurement -------------------------------------------------------------------------- */
 
-/* A cell while its case is measured.  m: the measurement of the first turn, but with the latency of
- * the fastest turn. */
+/* A cell while its case is measured. m: the measurement of the first turn, but with the latency of
+ * the turn that had the least time. */
 struct net_cell {
     struct study_cell *cell;
     struct session *session;
@@ -81,7 +82,8 @@ static bool open_cell(struct arena *a, struct net_cell *x, const struct measure_
                             mo->threads, &x->net, e);
 }
 
-/* Measures a cell once more and keeps its least time. The first turn also checks the result. */
+/* Measures a cell once more, and keeps the latency with the least time.  The first turn also checks
+ * the result. */
 static bool turn(struct study_report *r, struct arena *a, struct net_cell *x, bool first,
                  const struct measure_opts *mo, const struct progress *pr, const struct cancel *c,
                  struct err *e)

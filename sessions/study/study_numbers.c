@@ -77,7 +77,8 @@ static bool read_paper(struct study_loader *l, const struct ynode *map, struct s
     return true;
 }
 
-/* A measurement with times but no counts: its JSON has no members for counts. */
+/* An invented measurement with times but without counts.  Its JSON has the members of a real one,
+ * except for counts. */
 static const struct measurement timed = {
     .outcome = OUTCOME_OK, .verified = true, .max_rel_err = 1, .tolerance = 1,
     .latency = { .median_ms = 1, .min_ms = 1, .max_ms = 1, .spread = 1, .runs = 1 },
@@ -85,8 +86,8 @@ static const struct measurement timed = {
     .threads = 1, .build_s = 1, .total_s = 1,
 };
 
-/* Checks that the paths of an expression exist in `run --json`.  Accepts any path to a count or a
- * baseline, because which of them exist is known only after measuring. */
+/* Checks that the paths in an expression exist in `run --json`.  Accepts any path to a count or a
+ * baseline: only a measurement shows which of these exist. */
 static bool check_paths(struct study_loader *l, const char *expr, const struct ynode *node)
 {
     struct arena *pass = arena_new();
@@ -165,7 +166,7 @@ static bool read_metrics(struct study_loader *l, const struct ynode *root)
 
 /* --- Findings --------------------------------------------------------------------------------- */
 
-/* Checks names and types of f->each on the first case. */
+/* Checks the names and types in f->each by evaluating it for the first case. */
 static bool check_each(struct study_loader *l, const struct study_finding *f,
                        const struct ynode *node)
 {
@@ -191,7 +192,7 @@ static bool read_combine(struct study_loader *l, const struct ynode *map, enum o
     return yaml_load_at(&l->y, node);
 }
 
-/* Reads `by`, which must be a parameter of every case. */
+/* Reads `by`.  Fails unless it is a parameter of every case. */
 static bool read_by(struct study_loader *l, const struct ynode *map, struct study_finding *f)
 {
     if (!yaml_load_text(&l->y, map, "by", 60, false, &f->by))
@@ -241,7 +242,8 @@ static bool read_findings(struct study_loader *l, const struct ynode *root)
 
 /* --- How to measure --------------------------------------------------------------------------- */
 
-/* A number with its limits; the command line has similar limits. 0 = the default. */
+/* A number with its limits; the command line has similar ones.  A value of 0 means the default, and
+ * is not checked. */
 struct amount { const char *key; double value, lo, hi; };
 
 static bool in_range(struct study_loader *l, const struct ynode *map, const struct amount *a, int n)

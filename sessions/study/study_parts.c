@@ -1,10 +1,11 @@
-/* Tunes a graph with several convolutions or products one operator at a time (SPEC C.5). Each
- * operator, with the padding in front of it, is a program of its own; its steps then apply to the
- * same tensors in the graph.
+/* Tunes a graph with several convolutions or products part by part (SPEC C.5).  A part is one of
+ * these operators, with the nodes that belong to it, as a program of its own.  The steps that its
+ * search finds are then applied to the same tensors in the graph.
  *
- * The variant decides about the layout between two operators. With alt each search chooses its own
- * layout, and the graph converts. With fp the search of the first operator chooses, with bp that of
- * the second; the other search must keep the chosen layout as a pin. */
+ * The variant decides who chooses the layout of a tensor between two parts.  With alt each search
+ * chooses a layout, and the graph converts between them.  With fp the search of the first part
+ * chooses, with bp that of the second; the search of the other part must keep that layout as a
+ * pin. */
 #include <math.h>
 #include <string.h>
 
@@ -13,9 +14,9 @@
 
 enum { PART_NAMES = 12 };
 
-/* The names of a tensor: `here` in a part, `graph` in steps of the graph. If the tensor is the
- * result of another part, `from` is that part, and `operand` is the name in layout steps of the
- * graph, "c2.Inp". Otherwise from is -1 and operand is NULL. */
+/* The names of a tensor: `here` in a part, `graph` in steps of the graph.  If the tensor is the
+ * result of another part, `from` is the index of that part, and `operand` is the tensor's name in
+ * layout steps of the graph, like "c2.Inp".  Otherwise `from` is -1 and `operand` is NULL. */
 struct part_name { const char *here, *graph, *operand; int from; };
 
 struct study_part {
@@ -102,8 +103,8 @@ static const struct tensor *tensor_named(const struct graph *g, const char *name
     return &g->tensor[graph_tensor(g, name)];
 }
 
-/* Appends a text with the dimension names of tensor `from` replaced by those of `to`, which has the
- * same number of dimensions. For example "N O/16 H W 16o" becomes "N I/16 H W 16i". */
+/* Appends the n bytes of text with the dimension names of tensor `from` replaced by those of `to`,
+ * which has the same number of dimensions.  "N O/16 H W 16o" can become "N I/16 H W 16i". */
 static void add_renamed(struct str *out, const char *text, size_t n, const struct tensor *from,
                         const struct tensor *to)
 {
@@ -120,8 +121,8 @@ static void add_renamed(struct str *out, const char *text, size_t n, const struc
     }
 }
 
-/* Translates a step of a part into a step of the graph, or the other way round. Returns NULL when
- * the step's tensor is not a tensor of the part. */
+/* Translates a step of a part into a step of the graph (to_graph), or a step of the graph into one
+ * of the part.  Returns NULL when the step's tensor is not a tensor of the part. */
 static const char *translate(struct study_parts *x, const struct study_part *p, const char *line,
                              bool to_graph)
 {
@@ -152,7 +153,8 @@ static const char *translate(struct study_parts *x, const struct study_part *p, 
 
 /* --- Layouts between two parts ---------------------------------------------------------------- */
 
-/* Makes the step that gives tensor `to` of one part the layout of tensor `from` of a tuned part. */
+/* Sets *line to the step that gives tensor `to` of part p the layout of tensor `from` of a tuned
+ * part. */
 static bool same_layout(struct study_parts *x, const struct study_part *tuned, const char *from,
                         const struct study_part *p, const char *to, const char **line,
                         struct err *e)
@@ -174,7 +176,8 @@ static bool same_layout(struct study_parts *x, const struct study_part *tuned, c
     return ok;
 }
 
-/* Appends the layout lines for part k that parts tuned before it have fixed. */
+/* Appends lines for part k: "set input_layout given" for an operand from another part, and the
+ * layouts that parts tuned before it have fixed. */
 static bool fixed_layouts(struct study_parts *x, int k, const char **line, int *n, struct err *e)
 {
     struct study_part *p = &x->part[k];
@@ -227,8 +230,7 @@ static bool open_parts(struct study_parts *x, const char *spec, const char *cons
     return ok;
 }
 
-/* Adds the result of a part's search to the result of the graph. The graph's time is the sum over
- * its parts. */
+/* Adds the result of a part's search to that of the graph, whose time is the sum over the parts. */
 static void add_search(struct study_search *sum, const struct study_search *s, int budget)
 {
     sum->run = s->run;
@@ -271,7 +273,8 @@ static bool search_part(struct study_parts *x, int k, const struct study_part_se
     return true;
 }
 
-/* Appends the lines of all parts: with `loops` the loop steps, otherwise all others. */
+/* Appends the loop steps of all parts if `loops` is set, else their other steps, without
+ * settings. */
 static void graph_lines(struct study_parts *x, bool loops, const char **line, int *n)
 {
     for (int k = 0; k < x->n; k++)

@@ -31,7 +31,7 @@ static bool unknown(const struct study *s, const char *what, const struct study_
     return false;
 }
 
-/* Sets keep[i] for each item that a word of names ("A,B*") matches.  Each word must match an
+/* Sets keep[i] for each item that a word of `names` ("A,B*") matches.  Fails when a word matches no
  * item. */
 static bool pick(const struct study *s, const char *what, const struct study_name *list, int n,
                  const char *names, bool *keep, struct err *e)

@@ -29,7 +29,7 @@ struct running {
     double search_time_s;                /* seconds per combination */
     int searches_left;
     int done, total;                     /* number of cells */
-    bool any;                            /* whether some cell was measured */
+    bool any;                            /* some cell was measured */
 };
 
 /* --- Progress, such as "3/24 timing" ---------------------------------------------------------- */
@@ -54,7 +54,7 @@ static bool measure(struct running *run, const struct program *p, const struct m
 
 /* --- The cases and keys ----------------------------------------------------------------------- */
 
-/* Chooses the named cases; with --scale only a share of them, evenly spread. */
+/* Chooses the named cases (names NULL: all); with --scale only a share of them, evenly spread. */
 static bool choose_cases(struct study_report *r, const char *names, struct err *e)
 {
     const struct study *s = r->study;
@@ -77,7 +77,7 @@ static bool choose_cases(struct study_report *r, const char *names, struct err *
     return true;
 }
 
-/* Adds all options of the tuner; weights are represented by the name of their file. */
+/* Adds all options of the tuner to the text of a key; of the weights, the name of their file. */
 static void add_tune_key(struct str *text, const struct study_tune *t)
 {
     str_printf(text, " %d %s %d %d %d %d %s", t->budget, t->strategy ? t->strategy : "",
@@ -88,8 +88,8 @@ static void add_tune_key(struct str *text, const struct study_tune *t)
         str_printf(text, " %llu", (unsigned long long)t->seed[i]);
 }
 
-/* Hashes everything that a result depends on, including options of the search, the compiler with
- * its flags, and tilescope's version. */
+/* Returns a hash of everything that a result depends on, including the options of the search, the
+ * compiler with its flags, and tilescope's version. */
 static const char *cell_key(const struct running *run, const struct study_code *code,
                             const struct study_case *c, const struct study_variant *v,
                             int64_t combinations, const struct study_tune *tune)
@@ -103,7 +103,7 @@ static const char *cell_key(const struct running *run, const struct study_code *
                r->isa ? r->isa : "");
     for (int i = 0; i < v->n_steps; i++)
         str_printf(&text, "%s\n", v->search.n ? v->step[i] : code->step[i]);
-    if (v->search.n)  /* with a search, the hashed steps still contain {parameters} */
+    if (v->search.n)  /* the steps above still contain {parameters} then */
         str_printf(&text, "%s\n%s\n", param_text(r->arena, &c->params),
                    param_text(r->arena, &v->params));
     for (int i = 0; i < v->search.n; i++)
@@ -146,8 +146,8 @@ void study_cell_ends(struct study_report *r, struct study_cell *cell, enum cell_
 
 /* --- Search ----------------------------------------------------------------------------------- */
 
-/* Returns 0 .. n-1 in a random order that depends only on the seed, so that a search that ends
- * early has sampled the whole space. */
+/* Returns 0 .. n-1 in a random order that depends only on the seed.  A search in this order has
+ * sampled the whole space even if it ends early. */
 static int64_t *shuffled(struct arena *a, int64_t n, uint64_t seed)
 {
     int64_t *order = ARENA_ARRAY(a, int64_t, n);
@@ -171,7 +171,7 @@ static int64_t combinations_of(const struct running *run, const struct study_var
     return keep < (double)n ? (int64_t)keep : n;
 }
 
-/* Measures one combination; *ms: its latency, or INFINITY.  Returns false if the study must end. */
+/* Measures one combination.  *ms: its latency, or INFINITY.  Returns false to end the study. */
 static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
                     const struct param_set *chosen, double *ms, struct err *e)
 {
@@ -204,7 +204,7 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     return go_on;
 }
 
-/* Sets cell->chosen to the fastest combination; leaves it empty when none could be timed. */
+/* Sets cell->chosen to the fastest combination, or leaves it empty when none could be timed. */
 static bool search(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
 {
     const struct study_variant *var = &run->s->variant[v];
@@ -270,7 +270,7 @@ static bool keep_json(struct running *run, struct study_cell *cell, const struct
     return ok;
 }
 
-/* Copies times and rates from the measurement in turns with other cells. */
+/* Copies to *m the times and rates of *timed, which was measured in turns with other cells. */
 static void take_timing(struct measurement *m, const struct measurement *timed)
 {
     m->latency = timed->latency;
@@ -278,7 +278,7 @@ static void take_timing(struct measurement *m, const struct measurement *timed)
     m->total_s += timed->total_s;
 }
 
-/* Measures a ready cell.  timed: the result of time_together, or NULL. */
+/* Measures a ready cell. timed: its result of time_together, or NULL if it was not timed there. */
 static bool measure_cell(struct running *run, struct study_cell *cell,
                          const struct measurement *timed, struct err *e)
 {
@@ -319,7 +319,7 @@ static const char *no_combination(struct study_report *r, const struct study_cel
                         cell->first_illegal ? cell->first_illegal : "");
 }
 
-/* Sets the texts and the key of a cell.  If a text is wrong, fails the cell and returns false. */
+/* Sets the texts and the key of a cell.  On a wrong text, fails the cell and returns false. */
 static bool open_cell(struct running *run, struct study_cell *cell, int c, int v,
                       struct study_code *code, struct study_tune *tune)
 {
@@ -341,7 +341,7 @@ static bool open_cell(struct running *run, struct study_cell *cell, int c, int v
     return true;
 }
 
-/* Takes all matching cells of the earlier report, so that even a partial report has them. */
+/* First takes all matching cells of the earlier report, so that a partial report has them, too. */
 static void reuse_cells(struct running *run)
 {
     const char *text = run->opts->reuse_json;
@@ -362,7 +362,7 @@ static void reuse_cells(struct running *run)
     json_decref(report);
 }
 
-/* Searches or tunes the schedule of a cell. The cell becomes CELL_READY, reused or failed. */
+/* Searches or tunes the schedule of a cell.  It is then READY, FAILED or LEFT, or stays REUSED. */
 static bool prepare_cell(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
 {
     const struct study *s = run->s;
@@ -393,9 +393,9 @@ static bool prepare_cell(struct running *run, struct study_cell *cell, int c, in
     return true;
 }
 
-/* Times the ready cells of one case alternately in one child, since the CPU's clock rate may change
- * between separate measurements. timed[v] stays NULL for cells that fail, and for those beyond
- * MEASURE_MAX_COMPARED, which are timed alone. */
+/* Times the ready cells of one case in turns in one child: between separate measurements, the CPU's
+ * clock rate could change.  timed[v] stays NULL for a cell that fails, and for cells beyond
+ * MEASURE_MAX_COMPARED; these are timed alone later. */
 static void time_together(struct running *run, struct study_cell *cell,
                           const struct measurement **timed, struct arena *pass)
 {
@@ -420,7 +420,7 @@ static void time_together(struct running *run, struct study_cell *cell,
             timed[variant[i]] = &out[i].m;
 }
 
-/* Ends a cell with *e.  Returns false to end the study: an error before any cell was measured. */
+/* Ends a cell.  Returns false to end the study if *e is no cancel and no cell was measured yet. */
 static bool settle(struct running *run, struct study_cell *cell, struct err *e)
 {
     bool stopped = e->code == ERR_CANCEL;

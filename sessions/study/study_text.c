@@ -1,4 +1,5 @@
-/* Prints a study's report as text, with measured values and the paper's in separate columns. */
+/* Prints a study's report as text.  Measured values and the paper's values have columns of their
+ * own. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +8,9 @@
 #include "sessions/study/study_tune.h"
 #include "sessions/report/text_table.h"
 
-#define WIDE_SPREAD 0.5  /* the report counts larger spreads (distance of the quartiles / median) */
+#define WIDE_SPREAD 0.5  /* the report counts the cells with a larger spread (latency.spread) */
 
-/* Formats x as "2 048" or "0.3412"; NAN as "-". */
+/* Returns x as text: "2 048" or "0.3412", or "-" for NAN. */
 static const char *number(char out[32], double x)
 {
     struct str text = {0};
@@ -35,7 +36,7 @@ static const char *percent(char out[32], double x)
     return isnan(x) ? "" : out;
 }
 
-/* Wraps text into lines with a left margin. Empty lines separate its paragraphs. */
+/* Appends text, wrapped into lines with a left margin.  Empty lines in it separate paragraphs. */
 static void wrapped(struct str *out, const char *text, int margin, int width)
 {
     struct str paragraph = {0};
@@ -66,7 +67,8 @@ static bool any_spread(const struct study_report *r, int metric)
     return any;
 }
 
-/* Whether a ratio is nearer to 1 than the spread of its samples, so that its sign is uncertain. */
+/* Whether a ratio is nearer to 1 than the spread of the samples: it is uncertain whether it is
+ * above or below 1. */
 static bool within_spread(const struct study_report *r, int c, int v, int metric)
 {
     int base = r->study->metric[metric].base;
@@ -85,7 +87,7 @@ static bool any_within_spread(const struct study_report *r, int metric)
     return any;
 }
 
-/* Counts the cells with a spread so wide that the machine must have been busy. */
+/* Returns the number of cells with a spread so wide that the machine must have been busy. */
 static int n_wide(const struct study_report *r, int metric)
 {
     int n = 0;
@@ -417,7 +419,7 @@ static void list_narrow(struct str *out, struct study *const *s, int n, int widt
     str_free(&rows);
 }
 
-/* If less than LEAST_TITLE columns are left for titles, each title gets a row of its own. */
+/* If fewer than LEAST_TITLE columns are left for titles, each title gets a row of its own. */
 void study_list_text(struct str *out, struct study *const *s, int n, int width)
 {
     struct text_table t = { .align = "lrrll" };

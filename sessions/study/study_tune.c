@@ -9,7 +9,7 @@
 
 /* --- One search ---------------------------------------------------------------------------- */
 
-/* Reads the improvements of a run from its records, which also works for earlier runs. */
+/* Reads the curve of a run from its records, since an earlier run can have made them. */
 static bool curve_of_records(struct arena *a, const struct tuning *t, const char *file,
                              struct study_search *out, struct err *e)
 {
@@ -107,8 +107,8 @@ struct study_tune study_tune_scaled(const struct study_report *r, const struct s
     return t;
 }
 
-/* Returns the options of a search. Unless o->fresh, the search takes the result of a finished run
- * from the records, or resumes a stopped run. */
+/* Returns the options of a search.  Unless o->fresh is set, the search takes the result of a
+ * finished run from the records, or resumes a stopped run. */
 static struct tuning_opts question(const struct study_report *r, const struct study_opts *o,
                                    const struct study_tune *t, uint64_t seed,
                                    const struct str *weights)
@@ -125,7 +125,7 @@ static struct tuning_opts question(const struct study_report *r, const struct st
     };
 }
 
-/* Returns the index of the search with the fastest schedule; -1 when no schedule was correct. */
+/* Returns the index of the search with the fastest schedule, or -1 when no schedule was correct. */
 static int fastest_search(const struct study_tune *t, const struct study_search *search)
 {
     int best = -1;
@@ -196,7 +196,8 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
 
 /* --- As JSON ------------------------------------------------------------------------------- */
 
-/* Returns the geometric mean over the seeds; NAN when some seed has no correct trial yet. */
+/* Returns the geometric mean over the seeds of the best time up to `trial`, or NAN when some seed
+ * has no correct trial yet. */
 static double mean_at(const struct study_tune *t, const struct study_search *s, int trial)
 {
     double sum = 0;
@@ -213,7 +214,7 @@ static double mean_start(const struct study_tune *t, const struct study_search *
     return exp(sum / t->n_seeds);
 }
 
-/* Returns the least or the greatest final time of the seeds. */
+/* Returns the least of the seeds' final times if `least` is set, else the greatest. */
 static double extreme(const struct study_tune *t, const struct study_search *s, bool least)
 {
     double x = study_search_at(&s[0], t->budget);

@@ -37,7 +37,8 @@ static bool read_strategy(struct study_loader *l, const struct ynode *map, struc
     return !node || strategy_find(t->strategy, l->y.e) || yaml_load_at(&l->y, node);
 }
 
-/* Reads a path relative to the study's folder; the file itself is read only when needed. */
+/* Reads the path of the weights, which is relative to the study's folder.  The file itself is read
+ * only when needed. */
 static bool read_weights(struct study_loader *l, const struct ynode *map, struct study_tune *t)
 {
     const char *text = NULL;
@@ -47,7 +48,7 @@ static bool read_weights(struct study_loader *l, const struct ynode *map, struct
     return true;
 }
 
-/* Reads the variant of a network's search. */
+/* Reads `variant`, which says what the search of a network can change. */
 static bool read_variant(struct study_loader *l, const struct ynode *map, struct study_tune *t)
 {
     const struct ynode *node = yaml_get(map, "variant");
@@ -75,8 +76,8 @@ static bool read_keys(struct study_loader *l, const struct ynode *map, const cha
         && read_variant(l, map, t);
 }
 
-/* Changes only the members of *out whose keys exist, so that a variant starts from the study's
- * values. */
+/* Changes only those members of *out whose keys exist.  A variant thus keeps the study's values for
+ * keys that it does not have. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
 {
     static const char *const keys[] = { "budget", "strategy", "loop_only", "cold", "experts",
@@ -90,7 +91,7 @@ bool study_read_tune(struct study_loader *l, const struct ynode *map, struct stu
     return true;
 }
 
-/* A case sets only the budget and the seeds, for every tuned variant. */
+/* A case can set only the budget and the seeds.  They hold for all tuned variants. */
 bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
 {
     static const char *const keys[] = { "budget", "seeds", NULL };

@@ -19,7 +19,7 @@ static void ms(struct str *row, const json_t *o, const char *key)
     str_printf(row, isnan(x) ? "\t-" : "\t%.4g", x);
 }
 
-/* Counts the searches that were answered by the records. */
+/* Returns the number of searches whose result a finished run in the records had. */
 static int answered(const json_t *o)
 {
     const json_t *s;
@@ -91,8 +91,8 @@ static double at(const json_t *search, double trial)
     return best;
 }
 
-/* Computes the geometric mean, the least and the greatest time over the seeds after `trial`
- * trials. */
+/* Sets *mean, *lo and *hi to the geometric mean, the least and the greatest of the seeds' best
+ * times after `trial` trials. */
 static void mean_at(const json_t *o, double trial, double *mean, double *lo, double *hi)
 {
     const json_t *list = json_object_get(o, "searches"), *s;

@@ -26,7 +26,7 @@ void study_cell_values(struct study_report *r, struct study_cell *cell)
 
 static double ratio(double x, double base)
 {
-    return x > 0 && base > 0 ? x / base : NAN;           /* comparisons with NAN are false */
+    return x > 0 && base > 0 ? x / base : NAN;           /* also if x or base is NAN */
 }
 
 double study_ratio(const struct study_report *r, int c, int v, int metric)
@@ -71,7 +71,7 @@ enum agreement study_cell_verdict(const struct study_report *r, int c, int v, in
 
 /* --- Findings --------------------------------------------------------------------------------- */
 
-/* What the names in `each` refer to: parameters of case c, and VARIANT.METRIC. */
+/* What the names in a finding's `each` mean: parameters of case c, and VARIANT.METRIC. */
 struct spoken { const struct study *s; const struct study_report *r; int c; };
 
 static bool unknown(const struct spoken *x, const struct param_set *params, const char *name,
@@ -93,7 +93,8 @@ static bool unknown(const struct spoken *x, const struct param_set *params, cons
     return false;
 }
 
-/* Looks a name up.  Without a report every metric is 1, which is enough to check types. */
+/* Sets *out to the value of a name.  Without a report every metric is 1, which suffices to check
+ * types. */
 static bool spoken_value(void *ctx, const char *name, struct formula_value *out, struct err *e)
 {
     const struct spoken *x = ctx;
