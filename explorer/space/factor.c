@@ -34,8 +34,8 @@ const int64_t *factor_divisors(struct arena *a, int64_t n, int *count)
     return list;
 }
 
-/* Whether blocks of f add padding of at most a third of n.  Blocks are up to 8 vectors of 8 or of
- * 16 lanes. */
+/* Whether f is a size of padded blocks for n elements: up to 8 vectors of 8 or of 16 lanes, which
+ * do not divide n and add padding of at most a third of n. */
 static bool padded_block(int64_t n, int64_t f)
 {
     bool vectors = f % 8 == 0 && (f <= 64 || f % 16 == 0);
@@ -67,8 +67,8 @@ static double choose(int64_t n, int64_t k)
     return c;
 }
 
-/* Counts factorizations: each prime p^e is distributed to the parts independently, in C(e + parts
- * - 1, parts - 1) ways. */
+/* The prime powers p^e of n are distributed to the parts independently of each other, each in C(e +
+ * parts - 1, parts - 1) ways. */
 double factor_count(int64_t n, int parts)
 {
     double ways = 1;

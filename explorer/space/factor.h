@@ -9,17 +9,17 @@
 const int64_t *factor_divisors(struct arena *a, int64_t n, int *count);
 int64_t factor_count_divisors(int64_t n);
 /* Returns sizes of blocks for n elements, ascending, in arena a: the divisors of n, and sizes of up
- * to 8 vectors of 8 or 16 lanes that do not divide n.  With these, the last block is padded, by at
- * most a third of n. */
+ * to 8 vectors of 8 or 16 lanes that do not divide n.  A block size that does not divide n pads the
+ * last block, by at most a third of n. */
 const int64_t *factor_blocks(struct arena *a, int64_t n, int *count);
-/* Returns the number of ways to write n = f_1 * ... * f_parts, where order matters: 32 into 4
- * factors has 56. */
+/* Returns the number of ways to write n = f_1 * ... * f_parts, where order matters: 56 for n = 32
+ * and 4 parts. */
 double factor_count(int64_t n, int parts);
 
 /* Returns the element of the ascending list[0..n) nearest to x; of two equally near ones the
- * larger. log: compares logarithms. */
+ * larger.  `log`: whether to compare logarithms. */
 int64_t factor_nearest(const int64_t *list, int n, double x, bool log);
-/* Returns R(x; extent) of SPEC D.1: the divisor of extent nearest to x.  ALT's F = R(D a) (eq. 2)
- * is factor_round(D * a, D, false). */
+/* Returns R(x; extent) of SPEC D.1: the divisor of `extent` nearest to x.  F = R(D a) of ALT, eq.
+ * 2, is factor_round(D * a, D, false). */
 int64_t factor_round(double x, int64_t extent, bool log);
 #endif

@@ -14,8 +14,8 @@ struct gpu_writer {
     struct arena *a;
     struct gpu_loops loop[GPU_AXES];
     const char *block[3], *thread[3];     /* the loops bound to x, y, z; NULL: none */
-    const char *inner;                    /* the innermost thread loop: the one bound to thread.x */
-    const char *copies;                   /* the loop at which tiles are copied */
+    const char *inner;                    /* the innermost thread loop: thread[0] */
+    const char *copies;                   /* the loop at which tiles are copied; NULL: `inner` */
     VEC(const char *) line;
 };
 
@@ -92,8 +92,8 @@ static void order(struct gpu_writer *w)
     str_free(&s);
 }
 
-/* Returns the loop to bind to an index; NULL: none.  Fuses the loops of the index first if there
- * are several. */
+/* Returns the thread loop (threads = true) or block loop to bind to an index (0: x, 1: y, 2: z);
+ * NULL: there is none.  If several loops have this index, adds a line that fuses them. */
 static const char *fuse(struct gpu_writer *w, int index, bool threads)
 {
     const char *fused = NULL, *list = "";

@@ -1,6 +1,6 @@
-/* Finds the point of a GPU's space that has the sizes of given lines: the same blocks, vthreads,
- * threads and register tiles of every axis, the same steps of reductions between copies, and
- * operands from the same memory.  The loops may be in another order. */
+/* Finds the point of a GPU's space that has the same sizes as given lines: the same blocks,
+ * vthreads, threads and register tiles of every axis, and the same steps of reductions between
+ * copies.  Its operands are also read from the same memory.  Its loops may be in another order. */
 #include "explorer/space/gpu_space.h"
 
 #include <stdio.h>
@@ -36,7 +36,8 @@ static bool contains(const char *fused, const char *name)
     return false;
 }
 
-/* Returns what a loop became: "block", "thread", "vthread"; NULL: it stays a loop of the thread. */
+/* Returns what a loop became: "block", "thread" or "vthread"; NULL: it is a loop inside a
+ * thread. */
 static const char *fate_of(const struct gpu_reading *r, const char *name)
 {
     for (int i = 0; i < r->n; i++) {
@@ -60,7 +61,8 @@ static const struct step *split_of(const struct gpu_reading *r, const char *axis
     return NULL;
 }
 
-/* Sets the choice for the size of a part. Returns false when the knob has no such value. */
+/* Sets the knob of a part to the choice of this size.  Returns false if there is no such choice.  A
+ * part of size 1 needs no knob. */
 static bool choose(struct gpu_reading *r, const struct loop_space *s, const struct gpu_axis *x,
                    struct gpu_part part, int64_t size, struct loop_point *p)
 {
@@ -82,7 +84,7 @@ static bool read_output(struct gpu_reading *r, const struct loop_space *s,
     int64_t vthread = 1, thread = 1, tile = 1;
     for (int i = 1; split && i < split->n_args; i++) {
         char name[80];
-        /* with a single factor, the split has two parts, of which it is the last */
+        /* a split with one factor makes two loops, and the factor is the size of the second one */
         snprintf(name, sizeof name, "%s.%d", x->name, split->n_args == 2 ? 1 : i - 1);
         const char *fate = fate_of(r, name);
         int64_t f = strtoll(split->arg[i].text, NULL, 10);
@@ -135,8 +137,8 @@ static int position(const struct gpu_reading *r, const char *name)
     return found;
 }
 
-/* Reads a reduction. A reduction that is not split runs whole between two copies, unless the tiles
- * are copied inside of its loop. */
+/* Reads a reduction: sets how many of its steps run between two copies.  These are all steps if the
+ * reduction is not split, and one step if the tiles are copied inside its loop. */
 static bool read_reduction(struct gpu_reading *r, const struct loop_space *s,
                            const struct gpu_axis *x, struct loop_point *p)
 {
@@ -149,7 +151,7 @@ static bool read_reduction(struct gpu_reading *r, const struct loop_space *s,
         tile = 1;
     if (tile == x->extent && x->tile.knob >= 0
         && x->tile.value[s->knob[x->tile.knob].n_choices - 1] < tile)
-        tile = 1;  /* too long for an inner part, so tiles are copied inside of its loop */
+        tile = 1;  /* too long for an inner part: tiles are copied inside its loop */
     return choose(r, s, x, x->tile, tile, p);
 }
 

@@ -30,9 +30,9 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
     return s;
 }
 
-/* Returns how many elements a block reads along a dim of an operand between two copies, including
- * elements past the end of the dim. If the index decreases along an axis, returns the extent of the
- * dim. */
+/* Returns how many elements a block of threads reads along a dim of an operand between two copies,
+ * including elements past the end of the dim.  Returns the extent of the dim if the index decreases
+ * along an axis. */
 static int64_t span_of(const struct gpu_nest *g, const struct loop_point *p,
                        const struct gpu_operand *o, int dim)
 {
@@ -58,8 +58,8 @@ static int64_t tile_bytes(const struct gpu_nest *g, const struct loop_point *p,
     return n;
 }
 
-/* Whether every swizzled tile has several rows, and rows of a power of two elements that are longer
- * than the 16 bytes that stay together. */
+/* Whether every swizzled tile has several rows, and each row has a power of two elements and more
+ * than the 16 bytes that the swizzle keeps together. */
 static bool swizzle_sound(const struct gpu_nest *g, const struct loop_point *p, struct err *e)
 {
     for (int i = 0; i < OPERANDS; i++) {
@@ -113,8 +113,9 @@ static bool copied_async(const struct gpu_nest *g, const struct loop_point *p,
     return ok;
 }
 
-/* Whether the pipeline of a point is legal: its reductions are divided evenly, some tile is copied
- * asynchronously, and the pipelined loop has at least one iteration per stage. */
+/* Whether the pipeline of a point is legal: the inner parts divide their reductions, some tile is
+ * copied asynchronously, and the pipelined loop has at least one iteration per stage.  A point with
+ * one stage has no pipeline and is legal. */
 static bool stages_sound(const struct gpu_nest *g, const struct loop_point *p, struct err *e)
 {
     int64_t stages = gpu_stages(g, p);
@@ -191,7 +192,7 @@ static bool indices_sound(const struct gpu_nest *g, const struct loop_point *p, 
         || refuse(e, "%lld threads along z, more than 64", threads_z);
 }
 
-/* Whether the blocks do not cover much more than the extents. */
+/* Whether the blocks of every axis cover at most MOST_WASTE times its extent. */
 static bool extents_sound(const struct gpu_nest *g, const struct loop_point *p, struct err *e)
 {
     for (int a = 0; a < g->n_axes; a++) {

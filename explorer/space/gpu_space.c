@@ -39,8 +39,9 @@ static int add_knob(struct gpu_builder *b, enum knob_kind kind, const char *name
 }
 
 /* Makes the knob of a part.  The knob offers powers of two, which fill warps and banks, and
- * divisors of the extent, which leave no remainder.  dividing: it offers only divisors, unless 1 is
- * the only divisor up to `most`. */
+ * divisors of the extent, which leave no remainder; all at most `most`.  dividing: whether it
+ * offers only divisors.  Powers of two are offered anyway if no number from 2 to `most`, except the
+ * extent itself, is a divisor. */
 static struct gpu_part part_knob(struct gpu_builder *b, enum knob_kind kind, const char *what,
                                  const struct gpu_axis *x, int64_t most, bool dividing)
 {
@@ -110,7 +111,7 @@ static void see_load(void *ctx, const struct val *load)
     see_index(b, o, load);
 }
 
-/* Whether a node in front of the operand, such as a padding, can be computed in this nest. */
+/* Whether the node that makes the operand, such as a padding, can be computed in this nest. */
 static bool is_padding(const struct gpu_builder *b, const char *name)
 {
     const struct graph *g = b->p->graph;
@@ -152,7 +153,8 @@ static bool any_stored(const struct gpu_nest *g)
 
 /* --- The nodes around ------------------------------------------------------------------------- */
 
-/* Finds the element-wise consumers that can follow each other in the loops of the main node. */
+/* Finds the element-wise consumers that can be computed, one after the other, in the loops of the
+ * main node. */
 static void find_chain(struct gpu_builder *b)
 {
     const struct graph *g = b->p->graph;
@@ -185,7 +187,8 @@ static bool is_chained(const struct gpu_builder *b, const char *name)
     return streq(b->stage->name, name);
 }
 
-/* Binds the nodes that have loops of their own: a thread for each element. */
+/* Writes lines that bind the loops of the nodes which this nest does not compute: a thread for each
+ * element. */
 static void bind_rest(struct gpu_builder *b)
 {
     const struct gpu_operand *data = &b->g->operand[OPERAND_DATA];

@@ -34,8 +34,8 @@ enum gpu_from { FROM_GLOBAL, FROM_SHARED, FROM_SHARED_PAD, FROM_SHARED_SWIZZLE, 
 struct gpu_operand {
     const char *name;                     /* its name; NULL: there is no such operand */
     int knob;                             /* the knob that chooses enum gpu_from; -1: none */
-    bool known, padding;  /* padding: this nest can compute the node that makes the operand */
-    int64_t bytes;                        /* bytes of an element in its tile */
+    bool known, padding;  /* padding: whether this nest can compute the node that makes it */
+    int64_t bytes;                        /* bytes of an element in the operand's tile */
     int rank; int64_t shape[MAX_DIMS], coef[MAX_DIMS][GPU_AXES];
     unsigned axes;                        /* bit a: the index depends on axis a */
 };
@@ -45,8 +45,12 @@ struct gpu_nest {
     /* output axes as stored, then reductions */
     int n_axes, n_output; struct gpu_axis axis[GPU_AXES];
     struct gpu_operand operand[OPERANDS];
-    int k_unroll;  /* knob: 0: only the register tile is unrolled, 1: the inner reduction too */
-    int k_stages;  /* knob: stages - 1 of the shared tiles; -1: none can have more than one */
+    /* index of the knob for unrolling; choice 0: only the register tile is unrolled; 1: the inner
+     * reduction too.  -1: no such knob */
+    int k_unroll;
+    /* index of the knob for the stages of the shared tiles, whose choice is stages - 1; -1: no tile
+     * can have more than one stage */
+    int k_stages;
     int64_t bytes;                        /* bytes of a stored element */
     int n_chain; const char *const *chain;           /* element-wise consumers, in order */
     int n_rest; const char *const *rest;  /* lines that bind the loops of the other nodes */
@@ -55,10 +59,11 @@ struct gpu_nest {
 /* The sizes of one axis in a point: outer * vthread * thread * tile covers the extent. */
 struct gpu_sizes { int64_t outer, vthread, thread, tile; };
 struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point *p, int axis);
-/* Returns the index of an output axis, if it has more than one element: 0 x, 1 y, 2 z. */
+/* Returns the GPU index to which the loops of an output axis are bound: 0 for x, 1 for y, 2 for z.
+ * An axis of extent 1 has no loops to bind. */
 int gpu_index_of(const struct gpu_nest *g, int axis);
-/* Returns the reduction whose inner part is the innermost one with more than one iteration; -1:
- * none. */
+/* Returns the reduction whose inner part is the innermost of those with more than one iteration;
+ * -1: no inner part has more than one. */
 int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
 /* Whether copies of memory can fill the tile of an operand.  They cannot fill the tile of a
  * padding, which the kernel computes, nor that of a sum of narrow elements, which has the wider
@@ -66,10 +71,10 @@ int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
 bool gpu_is_stored(const struct gpu_nest *g, const struct gpu_operand *o);
 /* Returns the stages of the shared tiles: 1 without a pipeline. */
 int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p);
-/* Returns the reduction at which tiles are copied; -1: they are copied once. */
+/* Returns the reduction in whose outer loop tiles are copied; -1: they are copied once. */
 int gpu_copies_at(const struct gpu_nest *g, const struct loop_point *p);
 /* What a point needs: threads per block, sums and registers (an estimate) per thread, bytes of
- * shared memory, blocks of the grid. */
+ * shared memory per block, and blocks of the grid. */
 struct gpu_need { int64_t threads, sums, registers, shared, blocks; };
 struct gpu_need gpu_need_of(const struct gpu_nest *g, const struct loop_point *p);
 static inline enum gpu_from gpu_from_of(const struct gpu_operand *o, const struct loop_point *p)

@@ -28,7 +28,8 @@ static void see_operand(void *ctx, const struct val *load)
         o->load = load;
 }
 
-/* Returns the first load of `tensor`; with `other`, the first load of another tensor. */
+/* Returns the first load of `tensor` (other = false) or of any other tensor (other = true); NULL:
+ * the node has no such load. */
 static const struct val *find_load(const struct node *n, int tensor, bool other)
 {
     struct layout_operand o = { tensor, other, NULL };
@@ -100,7 +101,8 @@ static int add_knob(struct layout_builder *b, struct layout_knob k)
     return b->n++;
 }
 
-/* Adds the knobs "h_t" and, for two levels, "h_m"; `name` is "h", or "o'" of the weights. */
+/* Adds the knob of a dim's inner part and, for two levels, that of its middle part.  They are
+ * called "h_t" and "h_m" for the name "h"; "o_t'" and "o_m'" for the name "o'" of the weights. */
 static void add_named_knobs(struct layout_builder *b, struct template_dim *d, const char *tensor,
                             const char *name, struct layout_knob k)
 {
@@ -192,8 +194,8 @@ static void add_tensor(struct layout_builder *b, const struct template_tensor *t
 
 /* --- Convolutions ----------------------------------------------------------------------------- */
 
-/* The index e of an access as a function of the variables x and k (may be NULL). All other
- * variables are 0 in env. */
+/* The index e of an access as a function of the variables x and k; k may be NULL.  env: the values
+ * of all variables, which are 0 between two calls of access_at. */
 struct layout_access { const struct expr *e, *x, *k; int64_t *env; };
 
 static int64_t access_at(const struct layout_access *a, int64_t x, int64_t k)
@@ -208,9 +210,10 @@ static int64_t access_at(const struct layout_access *a, int64_t x, int64_t k)
     return at;
 }
 
-/* Computes B = e(t - 1, K - 1) + 1 and S = e(t, 0) - e(0, 0): SPEC A.4 with e = V x + d k, D.3 with
- * e = (x + d k + b) / V.  Tiles never leave out elements: if the stride is larger than the window
- * (K < V), a tile is as long as the stride. */
+/* Computes the window of each of n tile sizes t: its length B = e(t - 1, K - 1) + 1 and its stride
+ * S = e(t, 0) - e(0, 0).  The index e(x, k) is V x + d k in SPEC A.4, and (x + d k + b) / V in SPEC
+ * D.3.  Windows never leave out elements: if the stride is larger than the window (K < V), a window
+ * is as long as the stride. */
 static void fill_window(struct layout_builder *b, struct tile_window *w,
                         const struct layout_access *at, const int64_t *t, int n)
 {
@@ -228,7 +231,7 @@ static void fill_window(struct layout_builder *b, struct tile_window *w,
     w->stride = stride;
 }
 
-/* Returns the window of axis d of the operand over dim o of the output, tiled as `out` says. */
+/* Returns what tiles of output dim o read along axis d of the operand.  out: how dim o is tiled. */
 static const struct tile_window *window_of(struct layout_builder *b, const struct template_dim *out,
                                            int o, int d)
 {
@@ -249,8 +252,9 @@ static const struct tile_window *window_of(struct layout_builder *b, const struc
     return w;
 }
 
-/* Returns the number of which tile sizes must be multiples. In a transposed convolution it is the
- * stride, because tiles begin at its multiples (SPEC D.3). */
+/* Returns the number of which tile sizes of output dim o must be multiples.  In a transposed
+ * convolution, this is the stride, because tiles must begin at multiples of the stride (SPEC D.3).
+ * axis: the number of the spatial axis. */
 static int64_t tile_multiple(const struct layout_builder *b, int o, int axis)
 {
     int d = operand_axis(b, o);
@@ -274,14 +278,15 @@ static int64_t groups_of(const struct layout_builder *b)
     return r >= 0 ? b->g->tensor[b->inp].shape[1] / (b->node->reduce[r]->hi + 1) : 1;
 }
 
-/* Makes the knob for blocks of channels: parts of a group, or whole groups. */
+/* Returns a knob for blocks of channels.  A block is a part of a group, or several whole groups. */
 static struct layout_knob in_groups(const struct layout_builder *b, int64_t channels)
 {
     int64_t groups = groups_of(b);
     return (struct layout_knob){ .extent = channels, .group = groups > 1 ? channels / groups : 0 };
 }
 
-/* Describes the output. tiled: its n tiled dims, the spatial axes and then the channels. */
+/* Describes the output.  tiled: its n tiled dims, which are the spatial axes and then the
+ * channels. */
 static void conv_output(struct layout_builder *b, struct template_tensor *t, int *tiled, int n)
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
@@ -304,8 +309,9 @@ static void conv_output(struct layout_builder *b, struct template_tensor *t, int
     add_states(b, t, tiled, n);
 }
 
-/* Describes the operand: windows over the tiles of the output, channels tiled.  In a depthwise
- * convolution, its channels have the same tile as those of the output. */
+/* Describes the operand: its spatial axes are stored as the windows of the output's tiles, and its
+ * channels are tiled.  In a depthwise convolution, the channels have the same tile as those of the
+ * output. */
 static void conv_input(struct layout_builder *b, const struct template_tensor *out, const int *axis,
                        int n_axes, struct template_tensor *t)
 {
@@ -408,7 +414,8 @@ static void share_dim(struct template_dim *d, const struct template_dim *from)
     d->fixed = from->fixed;
 }
 
-/* Describes C M/m N/n m n, A M/m K/k m k, B K/k N/n k n; a leading batch dim is not tiled. */
+/* Describes the layouts of a product: C is "M/m N/n m n", A is "M/m K/k m k", B is "K/k N/n k n".
+ * A leading batch dim is not tiled. */
 static void gmm_template(struct layout_builder *b)
 {
     const struct tensor *x[3] = { &b->g->tensor[b->node->out], &b->g->tensor[b->inp],
@@ -497,7 +504,8 @@ static int64_t reduce_extent(const struct node *n, const char *dim)
     return r >= 0 ? n->reduce[r]->hi + 1 : 1;
 }
 
-/* Fills in N I O H W KH KW V d G; for a product M, K, N stand for H, I, O. */
+/* Fills in log2 of N I O H W KH KW V d G.  For a product, H, I and O are the extents of M, K and
+ * N. */
 static void op_features(const struct layout_builder *b, float out[OP_FEATURES])
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
@@ -517,8 +525,8 @@ static void op_features(const struct layout_builder *b, float out[OP_FEATURES])
         out[k] = log2_of(f[k]);
 }
 
-/* Counts points.  Knobs of different dims are independent; the inner and the middle part of one
- * dim are not. */
+/* Counts points.  Knobs of different dims are independent.  The choices of a middle part depend on
+ * the inner part of the same dim, whose knob is the one before. */
 static double count_points(const struct layout_knob *knob, int n)
 {
     double size = 1;

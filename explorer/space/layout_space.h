@@ -30,19 +30,21 @@ struct layout_knob {
     const char *name;                     /* "h_t" "o_t'"; the middle part of two levels: "h_m" */
     const char *tensor;                   /* tensor whose layout the knob changes */
     int64_t extent;                       /* every factor divides this, unless the knob pads */
-    int64_t multiple;  /* every factor is a multiple of this, or the whole extent (T2D) */
+    int64_t multiple;  /* every factor is a multiple of this (T2D: the stride), or the extent */
     bool pads;  /* whether factors need not divide extent; the last block is then padded */
     int64_t group;  /* GRP: every factor divides this or is a multiple of it; 0: no such rule */
     /* middle part: the knob of the inner part; every factor divides extent / factor[inner].
      * -1: this is no middle part. */
     int inner;
     int n_divisors;  /* number of legal factors */
-    const int64_t *divisor;  /* legal factors, ascending; middle part: with some inner factor */
+    /* the legal factors, ascending; of a middle part: those that some inner factor allows */
+    const int64_t *divisor;
 };
 
 struct layout_opts {
     int levels;                           /* levels of tiles: 1 (0 means 1) or 2 */
-    bool split_k;  /* gmm: A and B each have a factor k_t; the order of B's tiles is a knob */
+    /* gmm: whether A and B each have a factor k_t, and the order of B's tiles is a knob */
+    bool split_k;
     bool log_rounding;  /* whether R() picks the divisor with the nearest logarithm */
     /* Whether, with one level, weights may be stored in blocks that do not divide the output
      * channels (of a product: A and B in panels).  For example, blocks of 24 of 200 channels keep
@@ -70,20 +72,21 @@ bool layout_space_new(struct arena *a, const char *spec, const char *const *pinn
                       const struct layout_opts *opts, const struct layout_space **out,
                       struct err *e);
 
-/* Returns the legal factor of knob k for an action a in (0, 1): R(extent * a). For a middle part
- * the extent is extent / factor[inner]. */
+/* Returns the legal factor of knob k for an action in (0, 1): R(extent * action).  For a middle
+ * part, what the inner part leaves counts as the extent: extent / factor[inner]. */
 int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
-/* Start points: the layouts that a person would try first.  LAST: channels last (of a product:
- * rows), with weights in blocks of two vectors.  BLOCKS: channels in blocks of one vector.  PLANES:
- * channels as planes, so that lanes are pixels.  A product has only LAST.  PLANES is for groups
- * that fill no vector. */
+/* Start points: the layouts that a person would try first.  LAST: channels last (a product: plain
+ * rows of A and C), with weights in blocks of two vectors.  BLOCKS: channels in blocks of one
+ * vector. PLANES: channels as planes, so that the lanes of a vector are pixels; only for groups
+ * with fewer channels than a vector has lanes.  A product has only LAST. */
 enum start_layout { START_LAST, START_BLOCKS, START_PLANES, START_LAYOUTS };
-/* Sets the factors of a start point. False when the operator does not have this start point. */
+/* Sets the factors of a start point.  Returns false if the operator does not have this start
+ * point. */
 bool layout_space_start(const struct layout_space *s, enum start_layout which, int lanes,
                         int64_t *factor);
 void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *factor);
-/* Set the factors to those of the first point, or of the next one (the last knob changes fastest).
- * False after the last point. */
+/* layout_space_first sets the factors to those of the first point, layout_space_next to those of
+ * the next one (the last knob changes fastest), or returns false after the last point. */
 void layout_space_first(const struct layout_space *s, int64_t *factor);
 bool layout_space_next(const struct layout_space *s, int64_t *factor);
 
@@ -92,9 +95,9 @@ bool layout_space_next(const struct layout_space *s, int64_t *factor);
  * memory-equal layouts (SPEC A.0, D.2).  ERR_FACTOR names the knob and its divisors. */
 bool layout_space_lines(const struct layout_space *s, struct arena *a, const int64_t *factor,
                         const char *const **line, int *n, uint64_t *key, struct err *e);
-/* Finds the factors whose lines give every tensor the same layout as these lines. If none exist,
- * returns false, *factor is undefined, and *why (may be NULL) names the first tensor without such
- * factors. */
+/* Finds the factors whose lines give every tensor the same layout as these lines.  Returns false if
+ * there are none, or if too many were tried.  *factor is then undefined, and *why (may be NULL)
+ * names the first tensor for which no factors were found. */
 bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
                        int64_t *factor, struct point_why *why);
 /* Returns the layout of the output as text, "N H/4 W/16 O/16 4h 16w 16o", which identifies a
@@ -102,9 +105,9 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
 const char *layout_space_family(const struct layout_space *s, struct arena *a,
                                 const int64_t *factor);
 
-/* Stores the state for the agents (SPEC E.3): the parts of every tiled dim as log2(x)/16, in the
- * order out h w o, inp h w i, ker i o; then zeros. Factor 0 means not chosen yet; its dim counts as
- * [1, extent]. */
+/* Stores the state for the agents (SPEC E.3): log2(x)/16 of the parts x of every tiled dim, in the
+ * order out h w o, inp h w i, ker i o; then zeros.  A dim whose factor is 0 (not chosen yet) counts
+ * as [1, extent]. */
 void layout_space_state(const struct layout_space *s, const int64_t *factor,
                         float out[LAYOUT_STATE]);
 #endif

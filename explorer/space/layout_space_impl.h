@@ -5,8 +5,8 @@
 
 enum part_level { PART_WHOLE, PART_OUTER, PART_MIDDLE, PART_INNER };
 
-/* The window of an operand axis: a tile of t[i] elements of the output axis reads tile[i] elements
- * of the operand; the next tile reads them stride[i] elements further on. */
+/* The window of an operand axis.  A tile of t[i] elements of the output axis reads tile[i] elements
+ * of the operand axis.  What the next tile reads begins stride[i] elements later. */
 struct tile_window {
     int64_t size, out;  /* size: extent of the operand axis; out: extent of the output axis */
     int n; const int64_t *t, *tile, *stride;
@@ -17,9 +17,10 @@ struct template_dim {
     int64_t extent;                       /* extent in the tensor */
     int inner, middle;                    /* knobs of the inner and middle part; -1: none */
     int64_t fixed;                        /* the inner factor if the layout is pinned; else 0 */
-    const struct tile_window *window;     /* operand axis: what a tile reads; else NULL */
+    /* spatial axis of the operand: what a tile of the output reads; else NULL */
+    const struct tile_window *window;
     /* Whether a factor that does not divide the extent makes blocks, the last one padded.  If not,
-     * the dim stays whole at such a factor. */
+     * such a factor leaves the dim whole. */
     bool pads;
 };
 
@@ -35,15 +36,15 @@ struct template_tensor {
 /* The tensors whose layouts the lines set: out, inp and ker unless pinned, then Inp_in. `state` has
  * the tiled dims of the first three. */
 struct layout_template {
-    bool set_given;                       /* the lines start with `set input_layout given` */
+    bool set_given;  /* whether the lines start with `set input_layout given` */
     int n_tensors;
     struct template_tensor tensor[4];
     int n_states;
     struct state_dim { struct template_dim dim; } state[3 * MAX_RANK];
 };
 
-/* The outer, middle and inner part of a dim for *factor; for an operand axis, the parts of the
- * output axis. */
+/* The outer, middle and inner part of a dim for *factor; for a dim with a window, the parts of the
+ * output axis that it belongs to. */
 struct dim_parts { int64_t part[3]; };
 struct dim_parts template_parts(const struct template_dim *d, const int64_t *factor);
 

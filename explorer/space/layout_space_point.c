@@ -6,11 +6,12 @@
 #include <string.h>
 
 #define BLOCK 32  /* channels of a block of weights in start points: two vectors of 16 */
-#define FEW 4     /* channels of such a block if lanes are pixels: the channels share data loads */
+#define FEW 4     /* the same if lanes are pixels: these channels share the loads of the data */
 
 enum { OP_O = 2, OP_G = 9 };              /* places of O and groups in op of struct layout_space */
 
-/* Whether a factor of knob k is legal with the factors chosen before it. */
+/* Whether factor f of knob k is legal with the factors of the knobs before k.  A factor 0 is not
+ * chosen yet. */
 static bool fits(const struct layout_space *s, int k, const int64_t *factor, int64_t f)
 {
     const struct layout_knob *x = &s->knob[k];
@@ -153,8 +154,8 @@ struct point_finder {
     int looks, reached;  /* reached: number of tensors that got their layout from some factors */
 };
 
-/* Whether the program gives tensor t the layout that it has under *factor.  Any layout of an
- * inlined tensor is right, because it is not stored. */
+/* Whether the layout of tensor t in f->p is the one that the template gives for f->factor.  An
+ * inlined tensor is not stored, so any layout of it counts as the same. */
 static bool same_layout(struct point_finder *f, const struct template_tensor *t)
 {
     const struct program *p = f->p;
@@ -184,9 +185,10 @@ static bool uses_knob(const struct template_tensor *t, int k)
     return t->flip == k;
 }
 
-/* Finds values for the knobs, from k on, that affect this tensor and no earlier one; then continues
- * with the next tensor. Several values may give a tensor the same layout, so if later tensors do
- * not fit, the next values are tried. Large factors come first: the largest leaves a dim whole. */
+/* Finds values for the knobs from k on that affect this tensor and are not `chosen` by an earlier
+ * one; then continues with the next tensor.  Several values may give a tensor the same layout: if
+ * no values fit the later tensors, the next values are tried.  Large factors are tried first,
+ * because the largest one leaves a dim whole. */
 static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *chosen)
 {
     const struct layout_space *s = f->s;
@@ -245,8 +247,8 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
 
 /* --- State for the agents --------------------------------------------------------------------- */
 
-/* Stores the state of a dim and returns its length. If the factors of a dim are not chosen yet, the
- * dim counts as not tiled: [1, extent]. */
+/* Stores the state of a dim and returns how many numbers it has.  A dim whose factors are not
+ * chosen yet counts as not tiled: [1, extent]. */
 static int dim_state(const struct layout_space *s, const struct template_dim *d,
                      const int64_t *factor, float out[3])
 {

@@ -16,10 +16,12 @@ struct dim_parts template_parts(const struct template_dim *d, const int64_t *fac
     return (struct dim_parts){ { extent / (inner * middle), middle, inner } };
 }
 
-/* A tiled dim as it is stored: ordinary parts, or tiles of `tile` elements every `stride`. */
+/* A tiled dim as it is stored: in ordinary parts, or as tiles of `tile` elements that begin every
+ * `stride` elements. */
 struct stored {
     int64_t part[3];                      /* outer, middle and inner part; 1: no such part */
-    /* unfold: it is stored as tiles; count: the number of tiles must be written, as `:c` */
+    /* unfold: whether it is stored as such tiles; count: whether the notation must say their
+     * number, as `:c` */
     bool unfold, count;
     int64_t tile, stride;
 };
@@ -63,7 +65,7 @@ static bool is_there(const struct stored *s, int level)
     return s->part[level] > 1 || (s->unfold && level != 1);
 }
 
-/* Writes "O/16" for the first part of a dim, "16o" for later parts, "O" for the only part. */
+/* Appends "O/16" for the first part of a dim, "16o" for a later part, "O" for the only part. */
 static void write_part(struct str *out, const struct template_dim *d, const struct stored *s,
                        int level)
 {
@@ -89,7 +91,8 @@ static void write_part(struct str *out, const struct template_dim *d, const stru
         str_printf(out, ":%lld", (long long)s->part[0]);
 }
 
-/* Returns the part at a place in physical order; `flip` exchanges the first two outer ones. */
+/* Returns the i-th part in physical order.  The knob t->flip can exchange the first two outer
+ * parts. */
 static const struct template_part *part_at(const struct template_tensor *t, int i,
                                            const int64_t *factor)
 {
@@ -140,8 +143,8 @@ void template_notation(struct str *out, const struct template_tensor *t, const i
 
 /* --- Key -------------------------------------------------------------------------------------- */
 
-/* A digit of a physical index: (i_dim / step) % extent of a dim; if the dim is unfolded, the number
- * of a tile or the offset inside it. */
+/* A digit of a physical index: (i_dim / step) % extent, where i_dim is the index of a dim.  If the
+ * dim is unfolded, the digit is taken from the number of a tile or from the offset in it. */
 enum digit_of { DIGIT_INDEX, DIGIT_TILE, DIGIT_OFFSET };
 struct digit { int64_t dim, of, step, extent, tile, stride; };
 

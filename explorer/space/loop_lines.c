@@ -95,8 +95,8 @@ static void write_copies(struct line_writer *w)
                      name_at(w, w->plan->cache_read[o]));
 }
 
-/* Writes lines for a node with its own nest: vectorizes its last dim, runs the first in
- * parallel. */
+/* Writes lines for a node with its own nest: vectorizes its last dim and, with several threads,
+ * runs the first one in parallel. */
 static void write_root(struct line_writer *w, const char *name, const struct root_axes *r)
 {
     int64_t v = r->extent;
@@ -150,7 +150,8 @@ static void write_pad(struct line_writer *w, int64_t choice)
                  attach_name(w, w->plan->pad, choice - 1));
 }
 
-/* Writes the consumers. At the root, all but the last are inlined. */
+/* Writes lines for the consumers.  If they are at the root, all but the last are inlined into the
+ * last. */
 static void write_consumers(struct line_writer *w, int64_t choice)
 {
     const struct nest_info *nest = w->s->nest;

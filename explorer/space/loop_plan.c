@@ -6,8 +6,8 @@
 struct part { int64_t extent; enum loop_level level; bool phase; };
 struct plan_parts { int n; struct part part[AXIS_LOOPS]; };
 
-/* The numbers of elements after which loops of an axis end: the products of its inner factors, and
- * its cuts. Of any two, one must divide the other. */
+/* The numbers of elements after which loops of an axis end, descending: the products of its inner
+ * factors, and its cuts.  Of any two of them, one divides the other. */
 struct ends { int n; int64_t at[LOOP_PARTS + AXIS_CUTS + 2]; };
 
 static bool divides_all(const struct ends *e, int64_t size)
@@ -18,7 +18,7 @@ static bool divides_all(const struct ends *e, int64_t size)
     return true;
 }
 
-/* Adds a size; the list is descending and without duplicates. */
+/* Adds a size to the descending list, unless the list has it. */
 static void add_end(struct ends *e, int64_t size)
 {
     int i = e->n;
@@ -39,13 +39,13 @@ static bool cuts_here(const struct loop_space *s, int axis, int64_t cut, int64_t
     return axis != nest->vector || inner % s->lanes || cut >= s->lanes;
 }
 
-/* Converts factor[parts] to loops, outermost first, without loops of one iteration.  False when
- * some block ends inside of a loop. */
+/* Converts the factors of an axis to loops, outermost first, without loops of one iteration.
+ * Returns false if some block ends inside a loop. */
 static bool split_axis(const struct loop_space *s, int axis, const int64_t *factor,
                        struct plan_parts *out)
 {
     const struct loop_axis *x = &s->nest->axis[axis];
-    int64_t size[LOOP_PARTS + 1];  /* size[j]: elements that one iteration of factor j - 1 covers */
+    int64_t size[LOOP_PARTS + 1];         /* size[j]: the product of the factors from j on */
     struct ends e = { 0 };
     size[x->parts] = 1;
     for (int j = x->parts - 1; j >= 0; j--)
@@ -84,7 +84,7 @@ static bool axis_parts(const struct loop_space *s, const struct loop_point *p, i
     return even;
 }
 
-/* Adds a loop of one iteration if no loop is outside of the tile. */
+/* If no output loop is outside the tile: adds one of a single iteration. */
 static void ensure_outer(const struct loop_space *s, struct plan_parts *all)
 {
     int first = -1;
@@ -101,8 +101,7 @@ static void ensure_outer(const struct loop_space *s, struct plan_parts *all)
     x->n++;
 }
 
-/* Adds the loops of an axis at a level: with `phase`, its loop over phases, else its other
- * loops. */
+/* Adds the loops of an axis at a level: its loop over phases (phase = true), or its other loops. */
 static void push_level(struct loop_plan *plan, const struct plan_parts *all, int axis,
                        enum loop_level level, bool phase)
 {
@@ -122,8 +121,8 @@ static void push_phases(const struct loop_space *s, struct loop_plan *plan,
             push_level(plan, all, a, reduce ? LEVEL_R1 : LEVEL_S1, true);
 }
 
-/* Adds the loops of S1 in the chosen order. Phases come before the first axis that has one, or
- * last. */
+/* Adds the loops of S1 in the chosen order.  All loops over phases are added together: before the
+ * first axis that has phases, or last. */
 static void push_outer(const struct loop_space *s, struct loop_plan *plan,
                        const struct plan_parts *all, const int *order, int n)
 {
@@ -187,8 +186,8 @@ static void mark_inner(const struct loop_space *s, const struct loop_point *p,
     }
 }
 
-/* Makes the first q loops with more than one iteration parallel. `auto`: as few loops as give each
- * thread more than 16 iterations. */
+/* Makes the first q loops with more than one iteration parallel, for choice q + 1.  Choice 1,
+ * `auto`: as few loops as give each thread more than 16 iterations.  Choice 0: none. */
 static void mark_parallel(const struct loop_space *s, const struct loop_point *p,
                           struct loop_plan *plan)
 {
@@ -202,8 +201,8 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
     }
 }
 
-/* Returns the first loop of an axis outside of the tile that has more than `ahead` iterations; -1:
- * none. */
+/* Returns the first loop of an axis that is outside the tile and has more than `ahead` iterations;
+ * -1: there is none. */
 static int first_loop(const struct loop_plan *plan, int axis, int64_t ahead)
 {
     for (int i = 0; i <= plan->s2; i++)
@@ -212,7 +211,7 @@ static int first_loop(const struct loop_plan *plan, int axis, int64_t ahead)
     return -1;
 }
 
-/* Returns the innermost reduction at R1, if weights depend on it and it has more than `ahead`
+/* Returns the innermost loop at R1, if the weights depend on its axis and it has more than `ahead`
  * iterations; else -1. */
 static int last_reduction(const struct nest_info *nest, const struct loop_plan *plan,
                           int64_t ahead)
@@ -222,11 +221,12 @@ static int last_reduction(const struct nest_info *nest, const struct loop_plan *
     return there && nest->axis[l->axis].operands >> OPERAND_WEIGHTS & 1 ? plan->r1 : -1;
 }
 
-/* Sets the prefetches. A choice without a suitable loop leaves AT_ROOT, which is not sound. */
+/* Sets the prefetches.  If there is no suitable loop for a choice, sets -1 (AT_ROOT), which
+ * prefetch_sound refuses. */
 static void plan_prefetch(const struct loop_space *s, const struct loop_point *p,
                           struct loop_plan *plan)
 {
-    static const int64_t ahead[] = { 0, 8, 24, 64 };        /* in the ORDER of the choices */
+    static const int64_t ahead[] = { 0, 8, 24, 64 };        /* as the choices of find_prefetch */
     for (int o = 0; o < OPERANDS; o++) {
         int64_t c = knob_choice(p, s->nest->k_prefetch[o], 0);
         plan->ahead[o] = o == OPERAND_WEIGHTS ? ahead[c] : c > 0;
@@ -236,8 +236,8 @@ static void plan_prefetch(const struct loop_space *s, const struct loop_point *p
     }
 }
 
-/* Returns the loop to which a node is attached (SPEC D.5). choice: 0 root, 1 S1, 2 S2.  The knob of
- * the padding has the choice `inline` before these. */
+/* Returns the loop to which a node is attached (SPEC D.5).  choice: 0 root, 1 S1, 2 S2.  The knob
+ * of the padding has one choice more, `inline`, before these. */
 static int attach_at(const struct loop_space *s, const struct loop_plan *plan, int64_t choice)
 {
     if (choice <= 0)

@@ -29,8 +29,8 @@ static void deal(struct rng *r, int64_t n, int parts, int64_t *out)
     }
 }
 
-/* Draws an ordered factorization of n, each with the same probability: distributes each prime
- * independently. */
+/* Draws an ordered factorization of n; all have the same probability, because each prime is
+ * distributed independently. */
 static void draw_factors(struct rng *r, int64_t n, int parts, int64_t *f)
 {
     for (int i = 0; i < parts; i++)
@@ -82,7 +82,8 @@ void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_po
 
 /* --- Points in order -------------------------------------------------------------------------- */
 
-/* Moves to the next factorization, outer factors ascending. False after the last. */
+/* Moves to the next factorization, in ascending order of the outer factors.  Returns false after
+ * the last one. */
 static bool next_factors(const struct loop_knob *k, int64_t *f)
 {
     for (int i = k->parts - 2; i >= 0; i--) {
@@ -114,7 +115,8 @@ static void first_value(const struct loop_knob *k, int64_t *v)
             ;
 }
 
-/* Moves to the next value: factorizations first, then tiles that do not divide. */
+/* Moves to the next value of a knob: the next choice; of a split, all factorizations and then the
+ * tiles that do not divide.  Returns false after the last one. */
 static bool next_value(const struct loop_knob *k, int64_t *v)
 {
     if (k->parts == 0)
@@ -161,7 +163,8 @@ int loop_knob_directions(const struct loop_knob *k)
     return 1 + (k->parts ? k->parts * (k->parts - 1) + (k->n_tiles ? 2 : 0) : 2);
 }
 
-/* Moves the innermost factor to the next larger (step 1) or next smaller (-1) divisor or tile. */
+/* Moves the innermost factor to the next larger (step 1) or next smaller (step -1) divisor or tile.
+ * The outermost factor then covers the rest. */
 static void step_tile(const struct loop_knob *k, int64_t *f, int step)
 {
     int64_t t = f[k->parts - 1], best = t;

@@ -1,8 +1,7 @@
-/* Finds the point of step lines by comparing the nest of the lines with the nests of points. Loops
- * of one iteration are ignored on both sides, and adjacent loops of one axis count as one. The
- * place of a tile or an attached node is the number of loops around it. Many points are tried. If
- * none matches, the reason is taken from the point that passed most checks: its nest could be read,
- * its loops have levels, they are in this order, ... */
+/* Finds the point of step lines: compares the nest that the lines make with the nests of many
+ * points. In both nests, loops of one iteration are ignored, and adjacent loops of one axis count
+ * as one. The place of a tile or an attached node is the number of loops around it.  If no point
+ * matches, the reported reason is that of the attempt that passed the most checks (REACHED_...). */
 #include "explorer/space/loop_space_impl.h"
 
 #include <ctype.h>
@@ -28,19 +27,20 @@ struct recovery {
     struct recover_shape want;
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][PLAN_LOOPS];
     bool stream;
-    int run[PLAN_LOOPS];                  /* per leaf: number of its run */
+    int run[PLAN_LOOPS];                  /* per leaf: number of its run (find_runs) */
     enum loop_level level[PLAN_LOOPS];    /* per leaf: the level that is tried now */
     struct point_why *why;                /* reason of the attempt that passed most checks */
     int reached;                          /* how many checks that attempt passed */
 };
 
-/* How many checks an attempt passed.  Between REACHED_LOOPS and the next value, the number of right
- * loops is added. */
+/* How many checks an attempt passed.  To REACHED_LOOPS and REACHED_MARKS, the number of loops that
+ * were right is added. */
 enum { REACHED_LINES = 1, REACHED_NEST, REACHED_LEVELS, REACHED_LOOPS,
        REACHED_MARKS = REACHED_LOOPS + PLAN_LOOPS, REACHED_PLACES = REACHED_MARKS + PLAN_LOOPS,
        REACHED_SOUND, REACHED_PREFETCH };
 
-/* Notes why an attempt failed, if it passed more checks than the attempts before. Returns false. */
+/* Notes why an attempt failed, if it passed more checks than every earlier attempt.  Returns
+ * false. */
 __attribute__((format(printf, 4, 5)))
 static bool miss(struct recovery *t, int reached, const char *step, const char *fmt, ...)
 {
@@ -83,7 +83,7 @@ static bool path_before(const char *x, const char *y)
     return !*x && *y;
 }
 
-/* Reads the loops of the stage, and the position of each among the parts of its axis. */
+/* Reads the loops of the stage, and the position of each loop among the loops of its axis. */
 static bool read_leaves(struct recovery *t)
 {
     const struct nest_info *nest = t->s->nest;
@@ -186,7 +186,8 @@ static bool read_prefetch(struct recovery *t)
     return true;
 }
 
-/* Finds runs of output loops and of reductions: at most S R S R S. */
+/* Numbers the runs of adjacent output loops (S) and reductions (R): at most S R S R S, which are 0
+ * to 4. */
 static bool find_runs(struct recovery *t)
 {
     int run = 0;
@@ -226,7 +227,8 @@ static int slot_of(const struct loop_axis *x, enum loop_level level)
     return -1;
 }
 
-/* Computes the factors for t->level. False when an axis has no part at one of these levels. */
+/* Computes the factors of a point whose loops have the levels t->level.  Returns false if an axis
+ * has no part at one of these levels. */
 static bool fill_factors(struct recovery *t, struct loop_point *p)
 {
     const struct nest_info *nest = t->s->nest;
@@ -424,7 +426,8 @@ static bool is_it(struct recovery *t, const struct loop_point *p, enum compared 
            (how < COMPARE_ALL || same_prefetch(t, &want, &got));
 }
 
-/* Tries every value of the n listed knobs; knob -1 is skipped. */
+/* Tries all combinations of values of the n listed knobs until one generates the desired nest.  A
+ * knob -1 is skipped. */
 static bool try_knobs(struct recovery *t, const int *knob, int n, enum compared how,
                       struct loop_point *p)
 {
@@ -441,7 +444,7 @@ static bool try_knobs(struct recovery *t, const int *knob, int n, enum compared 
 }
 
 /* Tries choices: first those that change loops and annotations, then those that place tiles and
- * nodes. */
+ * nodes, then the prefetches. */
 static bool try_choices(struct recovery *t, struct loop_point *p)
 {
     const struct nest_info *nest = t->s->nest;
@@ -463,8 +466,7 @@ static bool try_choices(struct recovery *t, struct loop_point *p)
            try_knobs(t, nest->k_prefetch, OPERANDS, COMPARE_ALL, p);
 }
 
-/* Sets the levels of the leaves [from, to): those before `at` have one level, the others the
- * next. */
+/* Sets the levels of the leaves [from, to): `first` before leaf `at`, `second` from there on. */
 static void set_levels(struct recovery *t, int from, int to, int at, enum loop_level first,
                        enum loop_level second)
 {
@@ -474,7 +476,8 @@ static void set_levels(struct recovery *t, int from, int to, int at, enum loop_l
 
 struct runs { int from[5], to[5]; };
 
-/* Handles reductions on both sides of S3: only S1 and S2 are ambiguous. */
+/* Finds the point if there are reductions on both sides of S3.  Then only the border between S1 and
+ * S2 is ambiguous. */
 static bool find_with_two(struct recovery *t, const struct runs *r, struct loop_point *p)
 {
     set_levels(t, r->from[1], r->to[1], r->to[1], LEVEL_R1, LEVEL_R1);
@@ -489,8 +492,8 @@ static bool find_with_two(struct recovery *t, const struct runs *r, struct loop_
     return false;
 }
 
-/* Handles a run of adjacent reductions: they are R1, R2 or both. If all are R2, S3 is outside of
- * the run. */
+/* Finds the point if all reductions are adjacent: they are R1, R2 or both.  If all are R2, S3 is
+ * outside them. */
 static bool find_with_one(struct recovery *t, const struct runs *r, struct loop_point *p)
 {
     for (int s = r->to[0]; s >= r->from[0]; s--) {

@@ -10,7 +10,8 @@
 #define MOST_LOCAL 32768                  /* most elements of a tile on the stack: 128 KiB */
 #define MOST_LOOPS 64                     /* most loops of a stage */
 
-/* n: the number of `why`, which may also have none. */
+/* Sets the error, if e is not NULL, and returns false.  why: a format with at most one %lld, which
+ * prints n. */
 static bool refuse(struct err *e, const char *why, int64_t n)
 {
     return e ? err_set(e, ERR_RANGE, why, (long long)n) : false;
@@ -52,8 +53,8 @@ static bool factors_sound(const struct loop_space *s, const struct loop_point *p
 
 /* --- Vectors ---------------------------------------------------------------------------------- */
 
-/* Checks that vectors are whole registers, or a part of one with a power of two lanes.  Where no
- * divisor makes whole registers, other vectors are allowed. */
+/* Checks that a vector fills whole registers, or a power of two lanes of one register.  Other
+ * vectors are allowed where no divisor fills whole registers. */
 static bool vector_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
 {
     const struct loop_axis *x = &s->nest->axis[s->nest->vector];
@@ -83,8 +84,8 @@ static int64_t registers_of(const struct loop_space *s, int64_t lanes)
     return (lanes + s->lanes - 1) / s->lanes;
 }
 
-/* Returns the axis along which a loop runs, 0 for D, 1 for H, 2 for W; -1: another one. *kernel:
- * whether the loop runs over the kernel. */
+/* Returns the spatial axis along which a loop runs: 0 for D, 1 for H, 2 for W; -1: none of them.
+ * *kernel: whether the loop runs over the kernel, as KH does. */
 static int spatial_of(const struct loop_axis *x, bool *kernel)
 {
     static const char axes[] = "DHW";
@@ -93,10 +94,10 @@ static int spatial_of(const struct loop_axis *x, bool *kernel)
     return at ? (int)(at - axes) : -1;
 }
 
-/* Returns the number of elements of an operand that the loops inside `loop` read. This is the
- * product of the extents of these loops, except that h + kh covers a window. The whole operand
- * counts if the region is unknown: a block ends inside a loop, or the data are those of a
- * transposed convolution or are stored in groups of tiles. */
+/* Returns the number of elements of an operand that the loops inside `loop` read.  This is the
+ * product of the extents of these loops, except that h + kh covers a window.  The whole operand
+ * counts if it is not known which elements these are: a block ends inside a loop, or the data are
+ * those of a transposed convolution or are stored in groups of tiles. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {
@@ -126,9 +127,9 @@ static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *
     return n;
 }
 
-/* Returns how many copies of the body an inlined padding needs: for each padded axis a first, a
- * middle and a last piece. There are more if a tile of the axis is unrolled inside the kernel loop
- * of that axis. */
+/* Returns how many copies of the body an inlined padding needs: for each padded axis one for the
+ * first, one for the middle and one for the last piece; more if a tile of the axis is unrolled but
+ * the kernel loop of the axis is not. */
 static int64_t border_copies(const struct loop_space *s, const struct loop_plan *plan)
 {
     int64_t copies = 1, tile[MAX_SPATIAL] = { 1, 1, 1 }, taps[MAX_SPATIAL] = { 1, 1, 1 };
@@ -194,7 +195,8 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
 
 /* --- Attached nodes and copies ---------------------------------------------------------------- */
 
-/* Checks that a prefetched operand is read from memory, in a loop that moves its addresses. */
+/* Checks that a prefetched operand is read from memory and not from a copy, and that the prefetch
+ * has a loop. */
 static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
 {
     for (int o = 0; o < OPERANDS; o++) {
@@ -211,8 +213,9 @@ static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *p
     return true;
 }
 
-/* Checks the places of attached nodes and copies, and whether a result can be streamed. S1 may be
- * chosen only where it differs from S2, so that two points are never the same schedule. */
+/* Checks the places of attached nodes and copies, and whether a result can be streamed.  S1 is
+ * refused as a place where it is the same loop as S2, so that two points are never the same
+ * schedule. */
 static bool places_sound(const struct loop_space *s, const struct loop_point *p,
                          const struct loop_plan *plan, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* Makes the space of the main nest of a program: its axes, where they must be cut, the knobs. */
+/* Makes the space of the main nest of a program: its axes, where they must be cut, its knobs. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static void add_cut(struct loop_axis *x, int64_t cut)
     x->n_cuts++;
 }
 
-/* Cuts every axis x in `sum`: (.. + coef x + ..) / c and % c are affine once x is cut at c / gcd(c,
- * coef).  In a transposed convolution, spatial axes are cut into phases instead. */
+/* Cuts every axis x in `sum`: (.. + coef x + ..) / c and % c become affine if x is cut at c /
+ * gcd(c, coef).  In a transposed convolution, spatial axes get phases instead. */
 static void cut_by(struct loop_builder *b, const struct expr *sum, int64_t c)
 {
     for (int i = 0; i < b->nest->n_axes; i++) {
@@ -96,8 +96,8 @@ static void see_load(void *ctx, const struct val *load)
 
 /* --- Axes ------------------------------------------------------------------------------------- */
 
-/* Whether a dim is a part of a tiled dim. *inner: whether it is the inner part, "H.1" if there is
- * no "H.2". */
+/* Whether a dim is a part of a tiled dim.  *inner: whether it is the innermost part, as "H.1" is if
+ * there is no "H.2". */
 static bool is_part(const struct loop_builder *b, const char *name, bool *inner)
 {
     const char *dot = strrchr(name, '.');
@@ -174,9 +174,10 @@ static int choice_knob(struct loop_builder *b, enum knob_kind kind, const char *
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
-/* Whether the space offers tile t, which does not divide the axis, so that the last tile is
- * shorter. Of the vector axis, t must be a few whole registers.  If blocks of a layout end inside
- * the axis, they must not divide it, and t must be whole blocks: then accesses stay affine. */
+/* Whether the space offers a tile of t iterations that does not divide the axis (the last tile is
+ * shorter).  For the vector axis, t must be a few whole registers.  If blocks of a layout end
+ * inside the axis, they must not divide it, and t must be whole blocks: then accesses stay
+ * affine. */
 static bool offers_tile(const struct loop_builder *b, const struct loop_axis *x, int64_t t)
 {
     bool vector = x - b->nest->axis == b->nest->vector;
@@ -234,7 +235,7 @@ static void split_knobs(struct loop_builder *b)
     }
 }
 
-/* Makes an order with the axis before or after all other axes of its kind. */
+/* Makes an order of n axes: `axis` is first or last, the others stay in their plain order. */
 static void order_with(const int *plain, int n, int axis, bool first, int *out)
 {
     int m = 0;
@@ -258,9 +259,9 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
     choice[(*n_list)++] = name;
 }
 
-/* Adds orders: the stored one, and those with one axis outermost or innermost of S1, since the
- * innermost axis decides which data are reused soon. Phases are outside of the pixels, so that
- * their weights stay in the caches, or inside, so that the inputs do. */
+/* Adds knobs for orders: at S1 the stored one, and those with one axis moved outermost or innermost
+ * (the innermost axis decides which data are reused soon).  Phases are outside the pixels, so that
+ * their weights stay in the caches; in one order inside them, so that the inputs do. */
 static void order_knobs(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;
@@ -343,7 +344,7 @@ static bool try_line(const struct program **p, struct arena *a, const char *line
     return program_apply_line(*p, line, p, &e);
 }
 
-/* Returns the outermost and the innermost output loop with more than one iteration. */
+/* Returns the outermost and the innermost output loop with more than one iteration, or NULL. */
 static struct root_axes outer_and_inner(const struct stage *s)
 {
     struct root_axes r = { 0 };
@@ -415,9 +416,9 @@ static void find_pad(struct loop_builder *b)
                                                            b->nest->pad), where, 4);
 }
 
-/* Offers prefetching of operands that do not stay in the caches of a core.  The data are prefetched
- * for the next iteration of a loop outside of the tile.  The weights are prefetched some iterations
- * of the innermost reduction ahead. */
+/* Adds knobs that prefetch operands which do not stay in the caches of a core.  The data are
+ * prefetched for the next iteration of a loop outside the tile.  The weights are prefetched some
+ * iterations ahead in the innermost loop of R1. */
 static void find_prefetch(struct loop_builder *b)
 {
     static const char *const ahead[] = { "off", "8 ahead", "24 ahead", "64 ahead" };
@@ -442,9 +443,9 @@ static void find_prefetch(struct loop_builder *b)
                             o == OPERAND_DATA ? n : COUNT_OF(ahead));
 }
 
-/* Finds a result that may be streamed: the output of the main nest or of the last node of its
- * chain, if it has at least a quarter of the bytes of the last cache.  (Expert schedules stream
- * from half of that cache on.) */
+/* Finds a result that may be streamed: the output of the last node of the chain, or of the main
+ * nest without a chain.  It must have at least a quarter of the bytes of the last cache.  (Expert
+ * schedules stream a result that has at least half of these bytes.) */
 static void find_result(struct loop_builder *b)
 {
     static const char *const off_on[] = { "off", "on" };
@@ -481,8 +482,8 @@ static void see_operand(void *ctx, const struct val *load)
     f->b->nest->operand_elems[o] = f->b->p->layout[t]->elems;
 }
 
-/* Finds whether lines pin the nest. If so, nodes can be attached at s1, the first output loop, and
- * at s2, the loop of the tile or the last output loop outside of reductions. */
+/* Finds whether lines pin the nest.  If so, nodes can be attached at s1, the first output loop, and
+ * at s2: the loop of the tile, or else the last one before a reduction or vectorized loop. */
 static void pin_nest(struct loop_builder *b)
 {
     const struct stage *s = b->stage;
@@ -551,7 +552,7 @@ static void fill_nest(struct loop_builder *b)
     nest->name = b->stage->name;
     const struct layout *data = b->p->layout[b->node->data_in];
     nest->unfolded = data->n_overlaps > 0;
-    /* a name such as "H.0.1": the tiles of H are in groups */
+    /* a dim with two dots, as "H.0.1", means that the tiles of H are in groups */
     for (int d = 0; d < data->rank && nest->unfolded; d++)
         nest->grouped = nest->grouped || strchr(data->dim[d], '.') != strrchr(data->dim[d], '.');
     nest->transposed = str_starts(b->node->op, "tconv");

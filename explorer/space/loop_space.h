@@ -80,25 +80,27 @@ struct loop_space {
     const struct gpu_nest *gpu;           /* NULL: for a CPU */
 };
 
-/* Makes the space. lines: the lines that the program already has (layouts, pinned steps).  If one
- * of them is a loop line of the main nest, the whole nest stays unchanged; but if they only split
- * loops, the resulting loops are split further.  Everything is allocated in arena a; opts may be
- * NULL.  Fails like program_replay; ERR_NAME when the main node is not a convolution or matrix
- * product. */
+/* Makes the space, in arena a; opts may be NULL.  line: the n lines that the program already has
+ * (layouts, pinned steps).  If one of them schedules the loops of the main nest, the whole nest
+ * stays as the lines make it; lines that only split loops do not pin it: these loops are split
+ * further. Fails like program_replay; ERR_NAME: the main node is not a convolution or matrix
+ * product, or the lines choose an algorithm. */
 bool loop_space_new(struct arena *a, const char *spec, const char *const *line, int n,
                     const struct loop_opts *opts, const struct loop_space **out, struct err *e);
 
-/* Sets the start point: 12 to 28 accumulators of one vector each, all other loops outside. */
+/* Sets the start point, the best guess of loop_point_starts. */
 void loop_point_start(const struct loop_space *s, struct loop_point *p);
-/* Sets up to `most` start points, best guess first: also with the padding copied, with less
- * unrolling, and with other tiles.  Only a measurement tells which is best.  Returns their number,
- * at least 1. */
+/* Sets up to `most` >= 1 start points, best guess first, and returns their number, at least 1.  The
+ * first normally has a tile of accumulators, which leaves at least 4 vector registers free; all
+ * other loops are outside the tile.  The others copy the padding, unroll less, or have other tiles.
+ * Only a measurement tells which is best.  A GPU's space has one start point. */
 #define LOOP_STARTS 6
 int loop_point_starts(const struct loop_space *s, struct loop_point *p, int most);
 /* Draws a random sound point; after a thousand failed draws, the start point. */
 void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_point *p);
 
-/* Set *p to the first or next of all s->size points, sound or not. False after the last. */
+/* loop_point_first sets *p to the first of all s->size points, sound or not; loop_point_next sets
+ * it to the next one, or returns false after the last. */
 void loop_point_first(const struct loop_space *s, struct loop_point *p);
 bool loop_point_next(const struct loop_space *s, struct loop_point *p);
 
@@ -109,9 +111,11 @@ bool loop_point_next(const struct loop_space *s, struct loop_point *p);
  * E.3). */
 int loop_knob_directions(const struct loop_knob *k);
 void loop_point_move(const struct loop_space *s, struct loop_point *p, int knob, int direction);
-/* Moves to a sound neighbour: draws one to three knobs anew or moves them. *p must be sound. */
+/* Moves *p, which must be sound, to a sound neighbour: draws one to three knobs anew or moves them.
+ * Leaves *p as it is if no try makes a sound point. */
 void loop_point_mutate(const struct loop_space *s, struct rng *r, struct loop_point *p);
-/* Makes a sound child of two sound points: takes each knob from one of them. */
+/* Makes a sound child of two sound points: takes each knob from one of them.  The child is a copy
+ * of *x if no try makes a sound point. */
 void loop_point_cross(const struct loop_space *s, struct rng *r, const struct loop_point *x,
                       const struct loop_point *y, struct loop_point *child);
 /* Returns the number of knobs in which two points differ. */
@@ -132,8 +136,8 @@ bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, st
 /* Whether the code of a lowered point has at most 4096 statements; compiling more would take
  * seconds. */
 bool loop_code_sound(const struct loop_space *s, const struct func *f, struct err *e);
-/* Writes the loop lines of a point, in arena a.  They apply after the base lines, which are not
- * repeated. */
+/* Writes the loop lines of a point, in arena a, without the base lines, after which they apply.
+ * Fails if the point is not sound. */
 bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
                       const char *const **line, int *n, struct err *e);
 /* Finds the point with the same nest as these lines (which may include base lines): the same loops

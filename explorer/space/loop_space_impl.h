@@ -26,14 +26,14 @@ struct loop_axis {
     bool straddles;
     int parts; enum loop_level level[LOOP_PARTS];
     int knob;  /* the knob of its split; -1: it has one part, at level[0] */
-    unsigned operands;  /* bit o: the place that operand o reads depends on the axis */
+    unsigned operands;  /* bit o: whether the index of operand o depends on the axis */
 };
 
 enum { OPERAND_DATA, OPERAND_WEIGHTS, OPERANDS };
 
 struct nest_info {
     const char *name;                     /* name of the stage: "Conv" */
-    /* names of the tensors that the nest reads; NULL: it has fewer operands */
+    /* names of the tensors that the nest reads; NULL: there is none, or it is inlined */
     const char *operand[OPERANDS];
     int64_t operand_elems[OPERANDS];
     bool transposed;
@@ -42,23 +42,24 @@ struct nest_info {
     bool pinned;                          /* whether lines fix its loops */
     const char *s1, *s2;  /* pinned: loops at which nodes are attached; NULL: none */
     int n_axes; struct loop_axis axis[NEST_AXES];       /* output axes as stored, then reductions */
-    int vector;                           /* the axis that is vectorized */
+    int vector;                           /* the axis that can be vectorized; -1: none */
     int n_orders; int (*order)[NEST_AXES];              /* orders of the output axes at S1 */
     int phases_last;                      /* index of the order with phases last in S1; -1: none */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
-    const char *pad, *pad_in;  /* the padding before the nest (NULL: none), and its input */
+    /* pad: the padding or conversion before the nest; NULL: none.  pad_in: its input */
+    const char *pad, *pad_in;
     bool padded[MAX_SPATIAL];             /* axes of D H W that the padding extends */
     /* outermost and innermost loop of the padding, and the extent of the innermost one */
     struct root_axes { const char *outer, *inner; int64_t extent; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
-    struct root_axes chain_root;          /* the same of the last consumer */
+    struct root_axes chain_root;          /* outermost and innermost loop of the last consumer */
     const char *result;  /* the tensor that is stored last and may be streamed; NULL: none */
     bool streams;  /* whether the result is so large that start points stream it */
     /* Indices of knobs; -1: the space lacks the knob. */
     int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
     int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad, k_stream;
     int k_prefetch[OPERANDS];
-    int prefetch_axis[NEST_AXES];  /* prefetches of the data: the axis of each choice from 1 on */
+    int prefetch_axis[NEST_AXES];  /* choice c >= 1 of the data's prefetch: the axis of the loop */
 };
 
 struct plan_loop {
@@ -73,21 +74,23 @@ struct loop_plan {
     int n; struct plan_loop loop[PLAN_LOOPS];           /* outermost first */
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][AXIS_LOOPS];
     unsigned uneven;                      /* bit a: whether blocks end inside loops of axis a */
-    /* last loops of S1 and of S2 (if none: of S1), where tiles and attached nodes are placed; -1:
-     * none */
+    /* the last loop of S1 (-1: none), and the last loop of S2 (if it has none: of S1); tiles and
+     * attached nodes are placed there */
     int s1, s2;
-    int r1;                               /* last loop of R1; if there is none, s2 */
-    int consumer, pad;  /* loop to which they are attached; -1 root, -2 inline, -4 pinned */
+    int r1;                               /* last loop of R1; if R1 has none, s2 */
+    /* loops to which the consumers and the padding are attached; or AT_ROOT, AT_INLINE (padding),
+     * AT_PINNED */
+    int consumer, pad;
     int cache_write;                      /* loop where the tile is placed; AT_NONE: no tile */
-    int cache_read[OPERANDS];
+    int cache_read[OPERANDS];             /* loop where the copy is placed; AT_NONE: no copy */
     int prefetch[OPERANDS];               /* loop whose later iterations are prefetched */
     int64_t ahead[OPERANDS];              /* number of iterations to prefetch ahead */
 };
 enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
        AT_PINNED = -4 };  /* the loop S1 or S2 of a pinned nest; the choice says which */
 
-/* Returns the tensor that a prefetch of the operand reads. With an inlined padding it is the input
- * of the padding. */
+/* Returns the tensor that a prefetch of the operand reads: of data whose padding is inlined, the
+ * input of the padding; else the operand itself.  pad: as in struct loop_plan. */
 static inline const char *prefetched(const struct nest_info *nest, int pad, int operand)
 {
     bool before = operand == OPERAND_DATA && nest->k_pad >= 0 && pad == AT_INLINE;
@@ -96,25 +99,25 @@ static inline const char *prefetched(const struct nest_info *nest, int pad, int 
 
 /* loop_plan.c: computes the loops of a point. */
 void loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan);
-/* Returns the name of a loop: "O.1.0". */
+/* Returns the name of a loop, "O.1.0"; valid until *buffer changes. */
 const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,
                            struct str *buffer);
 
-#define MOST_INNER 64                     /* innermost factor (SPEC D.5) */
+#define MOST_INNER 64                     /* largest innermost factor (SPEC D.5) */
 /* Sets the split f[0] x 1 x .. x t of the extent. f[0] is rounded up. */
 void knob_set_tile(const struct loop_knob *k, int64_t t, int64_t *f);
 
-/* The space of a GPU's target (gpu_space.h), which has only choices.  gpu_space.c: fills in knobs
- * and nest for p, whose main node is node number `node`. */
+/* gpu_space.c: fills in the knobs and s->gpu of a GPU's space (gpu_space.h), whose knobs are all
+ * choices.  node: number of the main node of p. */
 bool gpu_space_fill(struct arena *a, const struct program *p, int node, struct loop_space *s,
                     struct err *e);
-/* gpu_sound.c, gpu_lines.c, gpu_start.c, gpu_recover.c: the functions of loop_space.h for such a
- * space. All choices must be in range. */
+/* gpu_sound.c, gpu_lines.c, gpu_start.c, gpu_recover.c: the functions of loop_space.h for a GPU's
+ * space.  The caller must have checked that all choices are in range. */
 bool gpu_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e);
 void gpu_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
                      const char *const **line, int *n);
 void gpu_point_start(const struct loop_space *s, struct loop_point *p);
-/* Reduces the number of stages of the shared tiles until the loop can be pipelined with it. */
+/* Reduces the number of stages of the shared tiles until the loop can be pipelined with so many. */
 void gpu_point_fit(const struct loop_space *s, struct loop_point *p);
 bool gpu_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                           struct loop_point *p, struct point_why *why);

@@ -6,7 +6,7 @@
 
 /* TILES: number of tiles kept; AXES_TILED: most axes that are tiled besides the vector */
 enum { TILES = 3, AXES_TILED = 2 };
-#define PAIR_COSTS 0.02                   /* score that a second tiled axis must gain */
+#define PAIR_COSTS 0.02                   /* least gain of score for which a second axis is tiled */
 
 /* Whether the lanes are pixels of a row: channels are then planes, and weights are broadcast. */
 static bool lanes_are_pixels(const struct nest_info *nest)
@@ -15,7 +15,7 @@ static bool lanes_are_pixels(const struct nest_info *nest)
     return name[0] == 'W' || name[0] == 'H' || name[0] == 'D';
 }
 
-/* Puts all iterations into the outermost loops, without annotations. */
+/* Makes a point with all iterations in the outermost loops, and no loop vectorized or unrolled. */
 static void plain_point(const struct loop_space *s, struct loop_point *p)
 {
     const struct nest_info *nest = s->nest;
@@ -28,9 +28,9 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
         if (x->kind == KNOB_CONSUMER)
             p->v[k][0] = 2;
         if (x->kind == KNOB_PARALLEL || (x->kind == KNOB_PAD && pixels))
-            p->v[k][0] = 1;               /* lanes of pixels cannot skip the padding */
+            p->v[k][0] = 1;  /* parallel `auto`; padding `root`: vectors of pixels need a copy */
     }
-    /* channels outermost: their weights stay in the cache while the pixels pass */
+    /* channels outermost: their weights stay in the cache while the loops over pixels run */
     for (int i = 0; nest->k_order >= 0 && nest->vector >= 0 && i < nest->n_orders; i++)
         if (nest->n_axes > 4 && nest->order[i][0] == nest->vector && !pixels &&
             !p->v[nest->k_order][0])
@@ -39,7 +39,7 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
         p->v[nest->k_reduce_order][0] = nest->n_reduce_orders - 1;
 }
 
-/* A tile: the extents of the vector and of the other tiled axes. */
+/* A tile: v lanes of the vector axis, and m[i] iterations of each of the n other tiled axes. */
 struct start_tile {
     int n, axis[AXES_TILED];
     int64_t v, m[AXES_TILED];
@@ -47,8 +47,8 @@ struct start_tile {
     bool apart;  /* whether every lane has an input of its own, so that vectors share no loads */
 };
 
-/* Whether an operand is read at another place in each iteration of an axis.  Channels of one group
- * read the same data. */
+/* Whether each iteration of an axis reads other elements of an operand.  Channels of one group read
+ * the same data. */
 static bool reads(const struct loop_space *s, int axis, int operand)
 {
     const struct loop_axis *x = &s->nest->axis[axis];
@@ -93,7 +93,8 @@ static bool lanes_apart(const struct loop_space *s, const struct loop_point *p)
     return !channels || plan.uneven >> s->nest->vector & 1;
 }
 
-/* Sets the innermost factor t of knob k; false when there is no such split. */
+/* Sets the innermost factor of split k to t.  Returns false if t neither divides the extent nor is
+ * a tile of k, or if the innermost part is not S4. */
 static bool take_tile(const struct loop_knob *k, int64_t t, int64_t *f)
 {
     bool there = k->extent % t == 0;
@@ -110,7 +111,7 @@ struct starts {
     int n; struct loop_point p[TILES]; double score[TILES];
 };
 
-/* Inserts a point if it is sound: with its tile unrolled if that is sound, else as it is. */
+/* Inserts a point if it is sound: with its tile unrolled if that is sound, else not unrolled. */
 static void try_start(struct starts *b, const struct loop_point *from, double score)
 {
     const struct nest_info *nest = b->s->nest;
@@ -138,8 +139,9 @@ static void try_start(struct starts *b, const struct loop_point *from, double sc
     b->score[at] = score;
 }
 
-/* Tries tiles of one more axis with a number below `below`, and with each a second one.  less:
- * subtracted from their scores. */
+/* Adds one more tiled axis, with an index less than `below`, to tile *t of point *from, and tries
+ * all its sizes; also with a further axis, up to AXES_TILED.  less: is subtracted from the
+ * scores. */
 static void try_axes(struct starts *b, const struct loop_point *from, const struct start_tile *t,
                      int below, double less)
 {
@@ -163,8 +165,8 @@ static void try_axes(struct starts *b, const struct loop_point *from, const stru
     }
 }
 
-/* Unrolls more while the whole body stays small, such as the taps of a depthwise window or the
- * channels of a first layer. */
+/* Unrolls also reductions, as many as keep the whole body small: the taps of a depthwise window, or
+ * the few input channels of a first layer. */
 static void unroll_more(const struct loop_space *s, struct loop_point *p)
 {
     const struct nest_info *nest = s->nest;
@@ -186,7 +188,7 @@ static void unroll_more(const struct loop_space *s, struct loop_point *p)
     }
 }
 
-/* Finds the best tiles over all vectors. */
+/* Finds the best tiles, for all lengths of the vector. */
 static void find_tiles(struct starts *b)
 {
     const struct loop_space *s = b->s;
@@ -212,7 +214,8 @@ static void find_tiles(struct starts *b)
     }
 }
 
-/* Copies the padding instead (how & 1), or unrolls less (how & 2). False: that is not sound. */
+/* Copies the padding instead of inlining it (how & 1), and unrolls less (how & 2).  Returns whether
+ * the new point is sound. */
 static bool vary(const struct loop_space *s, int how, struct loop_point *p)
 {
     const struct nest_info *nest = s->nest;
@@ -225,7 +228,7 @@ static bool vary(const struct loop_space *s, int how, struct loop_point *p)
 
 int loop_point_starts(const struct loop_space *s, struct loop_point *p, int most)
 {
-    /* the padding inline and copied, then less unrolled, then other tiles */
+    /* the best tile: as it is, with the padding copied, less unrolled, both; then other tiles */
     static const struct { int tile, how; } order[] = {
         { 0, 0 }, { 0, 1 }, { 0, 2 }, { 0, 3 }, { 1, 0 }, { 1, 1 }, { 2, 0 }, { 2, 1 },
     };

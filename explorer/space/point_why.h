@@ -3,8 +3,9 @@
 #define TS_EXPLORER_SPACE_POINT_WHY_H
 
 struct point_why {
-    /* The step that the space lacks: "prefetch", "reorder", "split", ... "limit": the space has the
-     * step, but its rules for sound points exclude it. "": the schedule is a point. */
+    /* The step that the space lacks: "prefetch", "reorder", "split", ...; "limit": the space has
+     * all steps, but the rules for sound points exclude the schedule; "": the schedule is a
+     * point. */
     const char *step;
     char text[160];                       /* which loop or tensor, and what the space has instead */
 };

@@ -88,7 +88,8 @@ static void layout_state(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT
     layout_space_state(((struct kernels *)ctx)->layouts, factor, out);
 }
 
-/* Opens an arm from the pinned lines and the lines of the template; -1: not a valid program. */
+/* Returns the arm of a layout: an existing arm with a memory-equal layout, or a new one that has
+ * the pinned lines and the lines of the template.  -1: the layout has no loop space. */
 static int arm_open(void *ctx, const int64_t *factor)
 {
     struct kernels *k = ctx;
@@ -166,8 +167,8 @@ static void fill_problem(struct kernels *k)
         p->measure = kernels_gpu_measure;
 }
 
-/* Makes the layout space.  Without a template, or when all its tensors are pinned, layouts are
- * fixed. */
+/* Makes the layout space.  There is none if k->o.fixed is set, for a GPU, without a template, or if
+ * all tensors of the template are pinned. */
 static bool open_layouts(struct kernels *k, const char **note, struct err *e)
 {
     const struct program *pinned;
@@ -196,7 +197,7 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
     return true;
 }
 
-/* Opens the model. Without XGBoost scores stay estimates from the code; the search still works, but
+/* Opens the model.  Without XGBoost, all scores are estimates from the code, and the search works
  * less well. */
 static bool open_model(struct kernels *k, const char **note, struct err *e)
 {

@@ -13,16 +13,16 @@ struct tune_lines { const char *name; int n; const char *const *line; };
 
 struct kernels_opts {
     const char *spec;
-    /* Seed schedules, at least one; the first is the user's schedule. */
+    /* seed schedules, at least one; the first is the user's schedule */
     int n_seeds; const struct tune_lines *schedule;
-    /* Layout steps that every candidate begins with. fixed: all layouts of the first seed remain,
-     * and only loops are searched. */
+    /* pin: layout steps that every candidate begins with.  fixed: whether all layouts stay those of
+     * the first seed, so that only loops are searched. */
     int n_pins; const char *const *pin;
     bool fixed;
     struct layout_opts layouts;
     struct measure_opts measure;  /* options of every candidate (batch.h says which apply) */
-    /* For a GPU: the simulator (measure.gpu) rates the candidates, and no device times them.
-     * tune_candidate.ms is then a simulated time. */
+    /* For a GPU: whether the simulator (measure.gpu) rates the candidates, and no device times
+     * them. If so, tune_candidate.ms is a simulated time. */
     bool simulated;
     int jobs;  /* number of compilers, and of ranking threads; 0: one for each core */
     uint64_t seed;                       /* seed of the model */
@@ -32,19 +32,19 @@ struct kernels_opts {
                                   * the GPU one after the other */
 
 struct kernels;
-/* Makes the problem.  A seed that changes a pinned layout is rebuilt with the pins or left out.
- * Fails on errors in the spec, the pins or the first seed; and with ERR_ENV when there is no GPU
- * for a GPU's target, unless the objective is simulated.  When the operator has no layout template,
- * its layouts stay fixed, and *note (may be NULL) says so. */
+/* Makes the problem.  A seed that changes a pinned layout gets the pins instead, and is left out if
+ * it is then not valid.  Fails on errors in the spec, the pins or the first seed; and with ERR_ENV
+ * for a GPU's target if there is no GPU, unless o->simulated is set.  If the operator has no layout
+ * template, its layouts stay fixed, and *note (may be NULL) says so. */
 bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char **note,
                  struct err *e);
 void kernels_free(struct kernels *k);
 const struct tune_problem *kernels_problem(const struct kernels *k);
 /* Returns the seeds, for search_new. */
 const struct tune_seed *kernels_seeds(const struct kernels *k, int *n);
-/* Measures the program after each of n lines (out[0]: before the first).  Slow programs are
- * measured as long as fast ones; only a hopelessly slow one counts as a timeout.  Does not copy
- * details of the simulation.  Fails like tune_problem.measure. */
+/* Measures the program after each of n lines: out[i] is the measurement after i lines.  Slow
+ * programs are measured as long as fast ones; only a hopelessly slow one counts as a timeout.
+ * Nothing is simulated.  Fails like tune_problem.measure. */
 bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                            struct measurement *out, const struct cancel *cancel, struct err *e);
 double kernels_layouts(const struct kernels *k);     /* number of layouts; 1: fixed */

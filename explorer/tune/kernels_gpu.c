@@ -1,6 +1,6 @@
-/* Measures candidates for a GPU: the GPU times each candidate or, if the objective is simulated,
- * the simulator rates it.  Before the fastest of a batch becomes the best, its host twin checks it,
- * so a kernel with a race never wins the search. */
+/* Measures candidates for a GPU: the GPU times each candidate or, if k->o.simulated is set, the
+ * simulator rates it.  Before the fastest candidate of a batch becomes the best, its host twin is
+ * checked, so that a kernel with a race never wins the search. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,8 @@ static void take(struct tune_candidate *c, struct measurement *m, enum outcome o
     m->latency = (struct latency){ 0 };
 }
 
-/* Rates a candidate by the simulator.  False: cancelled, or the environment lacks something. */
+/* Rates a candidate by the simulator.  Returns false if it is cancelled, or if the environment
+ * lacks something. */
 static bool rate(struct kernels *k, const struct program *p, struct tune_candidate *c,
                  struct measurement *m, const struct cancel *cancel, struct err *e)
 {
@@ -93,7 +94,8 @@ static bool run_on_device(struct kernels *k, const struct program *p, struct tun
         || err_set(e, ERR_ENV, "%s", m->device.reason);
 }
 
-/* Checks a candidate by its host twin; a candidate with a race or a wrong result fails. */
+/* Checks a candidate by running its host twin.  A race or a wrong result makes the candidate
+ * fail. */
 static bool verify(struct kernels *k, const struct program *p, struct tune_candidate *c,
                    struct measurement *m, const struct cancel *cancel, struct err *e)
 {
@@ -111,8 +113,8 @@ static bool verify(struct kernels *k, const struct program *p, struct tune_candi
     return ok;
 }
 
-/* Verifies the fastest of the candidates that are faster than the best so far.  If it fails,
- * verifies the next one. */
+/* Verifies the fastest of the candidates that are faster than k->best_ms; if it fails, the next
+ * fastest, and so on.  Returns false if verifying was not possible. */
 static bool verify_best(struct kernels *k, const struct program *const *p,
                         struct tune_candidate **c, struct measurement *m, int n,
                         const struct cancel *cancel, struct err *e)
@@ -158,8 +160,8 @@ bool kernels_gpu_measure(void *ctx, struct tune_candidate **c, int n, tune_measu
     struct measurement *m = xcalloc((size_t)n, sizeof *m);
     bool ok = measure_all(k, p, c, m, n, cancel, e);
     for (int i = 0; i < n; i++) {
-        /* After a cancel, a candidate faster than the best counts as not measured: it was not
-         * verified. */
+        /* After a cancel or an error, a candidate faster than the best counts as not measured,
+         * because it was perhaps not verified. */
         if (!ok && (c[i]->outcome == OUTCOME_NONE || c[i]->ms < k->best_ms)) {
             c[i]->outcome = OUTCOME_CANCEL;
             c[i]->reason = "";

@@ -12,8 +12,8 @@ enum {
      * twice as large as that of the fastest candidate, or larger than MOST_BYTES, is not tried.
      * Code of more than MOST_STATEMENTS statements is refused before its C is generated. */
     MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 64 << 10,
-    /* Code of this size must promise twice the speed of short code, because it costs more time to
-     * try. */
+    /* Code of this size must promise twice the speed of short code, because compiling it takes more
+     * time. */
     DEAR_BYTES = 48 << 10
 };
 
@@ -32,8 +32,8 @@ static size_t most_bytes(const struct kernels *k)
     return most < SMALL_BYTES ? SMALL_BYTES : most > MOST_BYTES ? MOST_BYTES : most;
 }
 
-/* Generates the C of a candidate into *x. Generates none if that fails or the C would be too
- * large. */
+/* Generates the C of a candidate into *x, unless it would have too many statements; the C of a seed
+ * is always generated.  x->bytes = SIZE_MAX: there is no C.  For a GPU, no C is generated here. */
 static void generate(const struct kernels *k, const struct func *f, bool seed, struct arena *a,
                      struct lowered *x)
 {
@@ -101,8 +101,8 @@ static void forget(void *ctx)
 
 /* --- The model ----------------------------------------------------------------------------- */
 
-/* Whether scores can rank candidates. Until the model has learned anything, scores are estimates
- * from the code, which exist only for a CPU. */
+/* Whether scores can rank candidates.  Before the model has learned anything, scores are estimates
+ * from the code; for a GPU there are no estimates. */
 static bool ranks(void *ctx)
 {
     const struct kernels *k = ctx;
@@ -182,7 +182,7 @@ static bool open_batch(struct kernels *k, const struct cancel *cancel, struct er
            batch_new(bare, &o, cancel, &k->batch, e);
 }
 
-/* Marks a candidate as failed because it is not a valid program. Only a seed can be invalid. */
+/* Reports that a candidate is not a valid program.  Only a seed can be invalid here. */
 static void refuse(struct kernels *k, struct tune_candidate *c, const struct err *e)
 {
     c->outcome = OUTCOME_COMPILE;
@@ -190,7 +190,8 @@ static void refuse(struct kernels *k, struct tune_candidate *c, const struct err
     k->done(k->done_ctx, c);
 }
 
-/* Fills in a batch item.  A seed that was not scored has no lowered form, and is replayed here. */
+/* Fills in a batch item.  A seed that could not be scored has no lowered form; its lines are
+ * replayed here. */
 static bool open_item(struct kernels *k, const struct tune_candidate *c, struct batch_item *item,
                       struct err *e)
 {

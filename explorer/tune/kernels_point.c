@@ -88,7 +88,8 @@ static int point_apart(void *ctx, int arm, const void *x, const void *y)
     return loop_point_apart(space_of(ctx, arm), x, y);
 }
 
-/* Returns the open arm with the same layouts as the followed schedule's lines, or -1. */
+/* Returns the open arm with the same layouts as the lines of the followed schedule; -1: there is
+ * none. Without a layout space, returns arm 0. */
 static int arm_like(const struct kernels *k, const struct follow *f, struct arena *a,
                     struct point_why *why)
 {

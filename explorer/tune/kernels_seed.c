@@ -28,8 +28,8 @@ static bool is_algorithm(const char *line)
     return str_starts(line, "algorithm ");
 }
 
-/* Adds the algorithms of the seed. They come before the layouts, because some layouts are for
- * tensors that an algorithm makes. */
+/* Adds the algorithm lines of a seed.  They must come before the layouts, because some layouts are
+ * for tensors that an algorithm makes. */
 static void add_algorithms(struct schedule *s, const struct tune_lines *from)
 {
     for (int i = 0; i < from->n; i++)
@@ -37,8 +37,9 @@ static void add_algorithms(struct schedule *s, const struct tune_lines *from)
             s->line[s->n++] = from->line[i];
 }
 
-/* Combines the pinned lines, the seed's layout lines for other tensors, and its loop lines.  The
- * first seed gets no pinned lines. */
+/* Combines the algorithm lines of a seed, the pinned lines (or all layout lines of the first seed,
+ * if k->o.fixed is set), the seed's layout lines for other tensors, and its loop lines.  The first
+ * seed keeps its own lines; only the layout lines move to the front. */
 static struct schedule over_pins(const struct kernels *k, struct arena *a,
                                  const struct tune_lines *from, bool first)
 {
@@ -77,8 +78,9 @@ static const char *family_of(struct kernels *k, const struct program *p)
     return family;
 }
 
-/* Whether the inputs are converted in the same way.  An input layout that the caller does not
- * provide costs a conversion, so layouts with equal memory can be different programs. */
+/* Whether these lines make a program with as many conversions as p.  An input layout that the
+ * caller does not provide costs a conversion, so that equal layouts can belong to different
+ * programs. */
 static bool converts_alike(const struct kernels *k, struct arena *a, const char *const *line,
                            int n, const struct program *p)
 {
@@ -89,8 +91,8 @@ static bool converts_alike(const struct kernels *k, struct arena *a, const char 
            other->n_conversions == p->n_conversions;
 }
 
-/* Returns the arm of these layout lines: the arm of the equal template point, an arm with the same
- * text, or a new arm. */
+/* Returns the arm of the schedule's layout lines: an arm with the same point of the template or the
+ * same text, or a new arm.  -1: the lines have no loop space. */
 static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
                   const struct program *p)
 {
@@ -112,7 +114,7 @@ static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
     return kernels_add_arm(k, s->line, s->n_layout, key, family_of(k, p));
 }
 
-/* Returns the point in the space of the arm that is this schedule; NULL: there is none. */
+/* Returns the point of this schedule in the space of the arm; NULL: it is no point there. */
 static const void *point_of(struct kernels *k, int arm, const struct schedule *s)
 {
     struct loop_point p;
@@ -124,8 +126,8 @@ static const void *point_of(struct kernels *k, int arm, const struct schedule *s
     return ARENA_DUP(k->keep, &p, 1);
 }
 
-/* Whether the session has the pinned steps.  If not, the search does not start from the session,
- * but the result is still compared with it. */
+/* Whether the session's program p has the pinned steps.  If not, the search does not start from the
+ * session, but the result is still compared with the session. */
 static bool keeps_pins(const struct kernels *k, const struct program *p)
 {
     for (int i = 0; i < k->o.n_pins; i++) {
@@ -138,7 +140,7 @@ static bool keeps_pins(const struct kernels *k, const struct program *p)
     return true;
 }
 
-/* Stores why these layouts have no loops to search. */
+/* Sets the error that says why these layouts have no loops to search; returns false. */
 static bool say_why(const struct kernels *k, struct arena *a, const struct schedule *s,
                     struct err *e)
 {
@@ -148,8 +150,8 @@ static bool say_why(const struct kernels *k, struct arena *a, const struct sched
         && err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");
 }
 
-/* Closes an arm for good. Clears its key, because the template point of the key gets another layout
- * with the pins. */
+/* Closes an arm and clears its key, so that arm_open never opens it again.  Otherwise arm_open
+ * would return this arm, which lacks the pins, for a point of the template with the pins. */
 static void close_for_good(struct kernels_arm *arm)
 {
     arena_free(arm->mem);
@@ -158,8 +160,8 @@ static void close_for_good(struct kernels_arm *arm)
     arm->key = 0;
 }
 
-/* Adds a seed. first: it is the session, whose errors are reported; other seeds with errors are
- * dropped. */
+/* Adds a seed.  first: whether it is the session.  Errors of the session are reported; another seed
+ * with errors is left out. */
 static bool add_seed(struct kernels *k, struct arena *a, const struct tune_lines *from,
                      bool first, struct err *e)
 {
@@ -205,8 +207,8 @@ static bool add_pins(struct kernels *k, struct arena *a, struct err *e)
         && (arm_of(k, a, &s, p) >= 0 || say_why(k, a, &s, e));
 }
 
-/* Adds the seeds. If no arm of a seed can be searched, adds an arm with only the pins: with few
- * measurements, or a template without knobs, the search would have no layout. */
+/* Adds the seeds.  If no arm of a seed can be searched, also adds an arm with only the pins.
+ * Otherwise the search would have no layout if the budget is small or the template has no knobs. */
 bool kernels_add_seeds(struct kernels *k, struct err *e)
 {
     struct arena *a = arena_new();

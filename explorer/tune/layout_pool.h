@@ -10,7 +10,7 @@ struct drawn_layout {
     double reward;
     bool measured;
 };
-/* The first member of the state of a strategy that uses a pool, or the whole state. */
+/* A strategy that uses a pool must have it as its whole state, or as the first member. */
 struct layout_pool { VEC(struct drawn_layout) all; };
 
 /* Draws uniform actions, decodes them into *factor and stores them. */
@@ -18,12 +18,13 @@ void layout_pool_random(struct layout_pool *l, struct search *s, int64_t *factor
 /* Decodes the given actions into *factor and stores them. */
 void layout_pool_draw(struct layout_pool *l, struct search *s, const double *action,
                       int64_t *factor);
-/* Stores the reward of the latest layout that was decoded to these factors. */
+/* Stores a reward with the latest drawn layout that has these factors.  state: begins with a struct
+ * layout_pool. */
 void layout_pool_told(struct search *s, void *state, const int64_t *factor, double reward,
                       bool measured);
 void layout_pool_close(void *state);
 /* Returns the number of layouts with a measured reward. */
 int layout_pool_measured(const struct layout_pool *l);
-/* Draws two measured layouts at random and returns the better one. */
+/* Picks two measured layouts at random and returns the better one.  There must be one. */
 const struct drawn_layout *layout_pool_tournament(const struct layout_pool *l, struct rng *r);
 #endif

@@ -1,6 +1,6 @@
 /* Budgets (SPEC E.1).  A budget counts measurements, including failed ones.  The joint stage gets
- * three tenths and the loop-only stage the rest.  Both are spent in batches of 8; the last batch of
- * a stage takes what is left, so that the total is exact: 1000 = (37 * 8 + 4) + (87 * 8 + 4). */
+ * three tenths of it, and the loop-only stage the rest.  Each stage measures batches of 8; its last
+ * batch takes what is left, so that the total is exact: 1000 = (37 * 8 + 4) + (87 * 8 + 4). */
 #ifndef TS_EXPLORER_TUNE_PLAN_H
 #define TS_EXPLORER_TUNE_PLAN_H
 #include <stdbool.h>
@@ -19,14 +19,16 @@ extern const char *const stage_name[STAGE_COUNT];       /* "seeds" "joint" "loop
 struct plan { int total, joint, loops; };
 /* Divides a budget (>= 1) among the stages. With fixed layouts there is no joint stage. */
 struct plan plan_of(int budget, bool layouts_fixed);
-/* Divides a budget; the joint stage gets `joint` measurements of it. */
+/* Divides a budget: the joint stage gets `joint` measurements (at most all), the loop-only stage
+ * the rest. */
 struct plan plan_with(int budget, int joint);
 /* Returns the size of the next batch of a stage that has `left` measurements to go; 0: the stage
  * ends. */
 int plan_batch(int left);
 int plan_batches(int stage_budget);
-/* Returns how many layouts the joint stage visits, and in *rest the measurements that remain for
- * the best layout. For example, of 300 measurements 18 layouts get 16 each, and 12 remain. */
+/* Returns how many layouts the joint stage visits with `joint` measurements.  *rest: the
+ * measurements that remain for the best layout.  For example, of 300 measurements 18 layouts get 16
+ * each, and 12 remain. */
 int plan_layouts(int joint, int rounds, int *rest);
 enum { TUNE_FEW_LAYOUTS = 3 };  /* with fewer layouts, the layout space counts as not searched */
 /* Returns the smallest budget that visits TUNE_FEW_LAYOUTS layouts. */

@@ -24,18 +24,18 @@ struct tune_candidate {
     const char *const *line;
     const char *text;                    /* the lines, each with a newline */
     uint64_t hash;                       /* hash of the text */
-    bool scored, illegal;  /* scored: the model has scored it; illegal: it is not a valid program */
+    bool scored, illegal;  /* whether it has a score; whether it is not a valid program */
     double score;                        /* about best latency / this candidate's latency */
     void *model;                         /* data of the problem, such as features */
     /* whether it is the start point of its arm, which is measured whatever its score is */
     bool start;
     bool explored;                       /* whether it was chosen at random, and not by its score */
-    bool seed, replayed;  /* seed: it comes from a seed; replayed: an earlier run has measured it */
+    bool seed, replayed;  /* whether it is a seed; whether an earlier run has measured it */
     /* The members below are valid after the measurement. */
     int trial;                           /* 0, 1, ... in order of measuring */
     int stage;                           /* enum tune_stage */
     enum outcome outcome;
-    double ms, spread;                   /* minimum latency; INFINITY unless outcome is ok */
+    double ms, spread;  /* ms: minimum latency; INFINITY unless the outcome is ok */
     double compile_s, measure_s;
     const struct measurement *m;         /* only valid while it is reported (tune_measured_fn) */
     uint64_t features;                   /* hash of the features; 0: none */
@@ -44,47 +44,50 @@ struct tune_candidate {
 };
 
 /* Accuracy of the model on the latest n candidates, each predicted before it was measured (SPEC
- * E.4). pair_order: the share of pairs in the right order. recall8: see rank.h. known false: there
- * were too few candidates. */
+ * E.4).  pair_order: the share of pairs in the right order.  recall8: see rank.h.  known: false if
+ * there were too few candidates. */
 struct tune_accuracy { bool known; double pair_order, recall8; int n; };
 
-/* Called for each candidate as soon as it is measured, or cannot be measured (OUTCOME_ENV). */
+/* Called for each candidate as soon as it is measured, or is known not to be measured (OUTCOME_ENV,
+ * OUTCOME_CANCEL). */
 typedef void (*tune_measured_fn)(void *ctx, struct tune_candidate *c);
 
 struct tune_problem {
     void *ctx;
     size_t point_bytes;                  /* points are copied as bytes */
 
-    /* Layouts.  A layout is decoded from n_actions actions in (0, 1), SPEC D.1. n_actions 0:
-     * layouts are fixed. */
+    /* Layouts.  A layout is decoded from n_actions actions in (0, 1), SPEC D.1; n_actions = 0:
+     * layouts are fixed.  layout_decode: decodes the first n_done actions, and sets the other
+     * factors to 0. */
     int n_actions;
     void (*layout_decode)(void *ctx, const double *action, int n_done, int64_t *factor);
-    /* Enumerates all layouts; first: start with the first one. False: there are no more. */
+    /* Moves *factor to the first layout (first = true) or to the next one.  Returns false if there
+     * are no more. */
     bool (*layout_next)(void *ctx, int64_t *factor, bool first);
-    /* Sets *factor to the start layout `which` (0, 1, ...); false: it does not exist. May be
-     * NULL. */
+    /* Sets *factor to the start layout number `which`, from 0.  Returns false if it does not exist.
+     * May be NULL. */
     bool (*layout_start)(void *ctx, int which, int64_t *factor);
     int n_starts;                        /* number of values of `which` */
     void (*layout_state)(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT_STATE]);
-    /* Returns the arm of a layout: a new one (arms are numbered from 0), or the existing one with a
-     * memory-equal layout; -1: the program is not valid. */
+    /* Returns the arm of a layout: the existing arm with a memory-equal layout, or a new one; arms
+     * are numbered from 0.  -1: the layout cannot be searched. */
     int (*arm_open)(void *ctx, const int64_t *factor);
-    /* Frees the memory of an arm that will not be tried; arm_open may open it again under the
-     * same number. */
+    /* Frees the memory of an arm that will not be tried.  arm_open can open it again, with the same
+     * number. */
     void (*arm_close)(void *ctx, int arm);
     /* Returns the number of arms. Arms of seeds and of fixed layouts exist from the start. */
     int (*n_arms)(void *ctx);
     const char *(*arm_family)(void *ctx, int arm);       /* "N H/4 W/16 O/16 4h 16w 16o" */
     const float *(*features)(void *ctx);  /* 12 features of the operator (SPEC E.3); may be NULL */
 
-    /* Points of an arm. point_starts: sets up to `most` points that a person would try first, best
-     * guess first, one after the other in memory; returns how many, at least 1. */
+    /* Points of an arm.  point_starts: writes up to `most` points that a person would try first,
+     * the best guess first, one after the other into `points`; returns how many, at least 1. */
     int (*point_starts)(void *ctx, int arm, void *points, int most);
     void (*point_draw)(void *ctx, int arm, struct rng *r, void *point);
     void (*point_mutate)(void *ctx, int arm, struct rng *r, void *point);
     void (*point_cross)(void *ctx, int arm, struct rng *r, const void *a, const void *b, void *out);
     void (*point_first)(void *ctx, int arm, void *point);
-    /* Moves to the next point in order; false after the last. */
+    /* Moves to the next point in order; returns false after the last one. */
     bool (*point_next)(void *ctx, int arm, void *point);
     int (*n_knobs)(void *ctx, int arm);
     int (*knob_kind)(void *ctx, int arm, int knob);
@@ -96,14 +99,14 @@ struct tune_problem {
     bool (*point_lines)(void *ctx, int arm, const void *point, struct arena *a,
                         const char *const **line, int *n);
 
-    /* Fills in arm, point and lines of the followed schedule.  False: its layout is not open, or
-     * the schedule is not a point there (f->why).  Both functions may be NULL.  point_apart: the
-     * number of knobs in which two points differ. */
+    /* followed: fills in c->arm, c->point and c->line of the followed schedule; returns false if
+     * its layout is not open, or if the schedule is not a point there (f->why).  point_apart:
+     * returns the number of knobs in which two points differ.  Both may be NULL. */
     bool (*followed)(void *ctx, struct follow *f, struct arena *a, struct tune_candidate *c);
     int (*point_apart)(void *ctx, int arm, const void *x, const void *y);
 
-    /* Whether the model, or an estimate, can already rank candidates (ranks NULL: never).  score()
-     * sets the score of valid programs and marks the others as illegal. */
+    /* ranks: returns whether the model, or an estimate, can already rank candidates; NULL: never.
+     * score: sets the score of valid programs and marks the others as illegal. */
     bool (*ranks)(void *ctx);
     void (*forget)(void *ctx);           /* frees `model` of all candidates; may be NULL */
     void (*score)(void *ctx, struct arena *a, struct tune_candidate **c, int n);
@@ -111,12 +114,12 @@ struct tune_problem {
     /* accuracy on the latest candidates; may be NULL */
     void (*accuracy)(void *ctx, struct tune_accuracy *out);
 
-    /* Measures n candidates and calls done(done_ctx, c) for each.  False on a cancel, or when the
-     * environment lacks something; the remaining candidates are then not measured. */
+    /* Measures n candidates and calls done(done_ctx, c) for each.  Returns false after a cancel, or
+     * if the environment lacks something; the remaining candidates are then not measured. */
     bool (*measure)(void *ctx, struct tune_candidate **c, int n, tune_measured_fn done,
                     void *done_ctx, const struct cancel *cancel, struct err *e);
-    /* Time spent so far on compiling and on running kernels, in seconds of wall clock; may be
-     * NULL. */
+    /* Sets the time spent so far on compiling and on running kernels, in seconds of wall clock.
+     * Leaves the values as they are if nothing was measured.  May be NULL. */
     void (*walls)(void *ctx, double *compile_s, double *run_s);
 };
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    EMPTY_ROUNDS = 3,  /* rounds without a new point after which the space is exhausted */
+    EMPTY_ROUNDS = 3,  /* after so many rounds without a new point, the space counts as exhausted */
     STARTS = TUNE_TOP - 2,  /* most start points of a layout; its first batch has room for others */
 };
 
@@ -72,8 +72,8 @@ void search_free(struct search *s)
     free(s);
 }
 
-/* Measures the next batch of the pool. Returns 0 if the pool has nothing new, -1 if the search must
- * stop. */
+/* Measures the next batch of the pool and returns its size; 0: the pool has nothing new; -1: the
+ * search must stop. */
 static int measure_pool(struct search *s, int want, struct err *e)
 {
     struct tune_candidate *c[TUNE_TOP];
@@ -91,8 +91,8 @@ static int stage_left(const struct search *s)
     return s->stage_budget - s->stage_done;
 }
 
-/* Adds the start points of an arm.  A layout is judged by a few points, and those that a person
- * would try first should be among them. */
+/* Adds the start points of an arm, once.  A layout is judged by a few points, and the points that a
+ * person would try first should be among them. */
 static void add_usual(struct search *s, int arm)
 {
     if (s->strategy->ordered || s->o.cold || s->arm.data[arm].begun)
@@ -164,8 +164,8 @@ static void enter(struct search *s, enum tune_stage stage, int budget, int from)
     search_show(s, "searching");
 }
 
-/* Collects at most a batch of seeds that were not measured, from seed *at on.  Moves *at behind
- * them. */
+/* Stores in c at most a batch of the seeds from *at to n - 1 that were not measured yet; returns
+ * their number.  Sets *at to the seed after them. */
 static int seed_batch(struct search *s, int *at, int n, struct tune_candidate **c)
 {
     int m = 0;
@@ -212,9 +212,9 @@ static bool run_joint(struct search *s, struct err *e)
     return true;
 }
 
-/* Returns the layout of the next round of the loop stage.  The few points of the joint stage say
- * little about a layout.  So first the best three layouts get two rounds each, then the best two,
- * if their times are near the best; the best one gets all other rounds. */
+/* Returns the arm of the next round of the loop stage.  The few points of the joint stage say
+ * little about a layout.  Therefore first the best three layouts get two rounds each, then the best
+ * two; but only those whose times are near the best.  The best layout gets all other rounds. */
 static int loop_arm(const struct search *s)
 {
     static const struct { int n, rounds; double near; } turn[] = { { 3, 6, 2 }, { 2, 4, 1.3 } };
@@ -358,7 +358,7 @@ void search_show(struct search *s, const char *doing)
     double began = clock_s();
     if (s->sink.view)
         s->sink.view(s->sink.ctx, search_view(s));
-    double paused = clock_s() - began;           /* a pause does not count for the time limit */
+    double paused = clock_s() - began;           /* does not count for the time limit */
     s->began_s += paused;
     s->limit_from_s += paused;
 }

@@ -28,22 +28,21 @@ struct search_opts {
     int rounds, prefilter;               /* 0: TUNE_ROUNDS, TUNE_PREFILTER */
     /* whether to leave out the start layouts and start points, which are otherwise tried first */
     bool cold;
-    double epsilon;  /* share of measurements chosen at random; < 0: none; 0: 0.05 */
+    double epsilon;  /* share of measurements chosen at random; 0: 0.05; < 0: none */
     const char *weights; size_t weights_bytes;   /* weights of agents (agents_load), or NULL */
     double entropy;                      /* weight of the entropy bonus; 0: 0.01 of SPEC E.3 */
     struct follow *follow;               /* a schedule to watch (follow.h), or NULL */
-    const struct cancel *stop;           /* replaces `cancel` in the search; or NULL */
+    const struct cancel *stop;           /* used instead of search_new's `cancel`, if not NULL */
     struct str *weights_out;  /* receives the weights at the end (agents_save), or NULL */
 };
 
 /* Callbacks, all on the searching thread. Each may be NULL. */
 struct search_sink {
     void *ctx;
-    /* Called as soon as a candidate was measured, so that it can be stored; also for replayed
-     * ones. */
+    /* Called as soon as a candidate was measured or replayed, so that it can be stored. */
     void (*measured)(void *ctx, const struct tune_candidate *c);
-    /* Whether the candidate was measured before.  If so, fills outcome, ms, spread and reason
-     * (whose text stays valid). */
+    /* Returns whether the candidate was measured before.  If so, fills in `outcome`, `ms`, `spread`
+     * and `reason` (BORROWS). */
     bool (*known)(void *ctx, struct tune_candidate *c);
     /* Called when something has changed. It may block, which pauses the search. */
     void (*view)(void *ctx, const struct tune_view *v);
@@ -60,11 +59,11 @@ void search_free(struct search *s);
 /* Runs until the budget, the time or the space is used up, or until a cancel.  SEARCH_FAILED: the
  * environment lacks something, and *e says what; earlier measurements are kept. */
 enum search_end search_run(struct search *s, struct err *e);
-/* Raises the budget and sets a time limit from now on (0: none). Usually the next search_run
- * continues as if the budget had been this one from the start. This needs three conditions: the
- * first budget sufficed for seeds and joint stage, all budgets are multiples of TUNE_TOP, and the
- * strategy ignores the budget (sa does not). A joint stage that a time limit ended is not
- * continued. Returns false for an ordered strategy with layouts, which must begin again. */
+/* Raises the budget and sets a time limit from now on (0: none).  The next search_run continues as
+ * if this had been the budget from the start, under three conditions: the first budget sufficed for
+ * the seeds and the joint stage, all budgets are multiples of TUNE_TOP, and the strategy ignores
+ * the budget (sa does not).  A joint stage that a time limit ended is not continued.  Returns false
+ * for an ordered strategy with layouts after it has measured something: it must begin again. */
 bool search_extend(struct search *s, int budget, double time_s);
 
 /* Returns the text that identifies step lines: each line and a newline, in arena a. */
@@ -72,6 +71,6 @@ const char *search_text(struct arena *a, const char *const *line, int n);
 const struct tune_view *search_view(struct search *s);   /* valid until s changes */
 /* Shows the search to its sink.  doing: what it does now, a text that lives as long as s. */
 void search_show(struct search *s, const char *doing);
-/* Stores the fastest distinct candidates, best first; returns their number, at most max. */
+/* Stores the fastest candidates with outcome ok, best first; returns their number, at most max. */
 int search_best(const struct search *s, const struct tune_candidate **out, int max);
 #endif

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* Returns the fewest knobs in which a measured point of the arm differs from this one. */
+/* Returns the number of knobs in which the nearest measured point of the arm differs from this
+ * point; -1: no point of the arm was measured. */
 static int nearest(const struct search *s, int arm, const void *point)
 {
     const struct arm_state *a = &s->arm.data[arm];
@@ -18,9 +19,9 @@ static int nearest(const struct search *s, int arm, const void *point)
     return best;
 }
 
-/* Whether c is the schedule x.  Several points may give the same nest, because adjacent loops of
- * one axis count as one loop.  So the lines of c are converted back to a point, as those of x
- * were. */
+/* Whether candidate c is the followed schedule x.  Several points may give the same nest, because
+ * adjacent loops of one axis count as one loop.  Therefore the lines of c are converted back to a
+ * point, as those of x were, and these two points are compared. */
 static bool is_it(const struct search *s, const struct tune_candidate *x,
                   const struct tune_candidate *c)
 {
@@ -75,7 +76,7 @@ void search_follow(struct search *s, struct tune_candidate *const *picked, int n
     vec_push(&f->round, r);
 }
 
-/* Reads the latency of the followed schedule once it was measured. */
+/* Stores the latency of the followed schedule, if it was measured. */
 void search_follow_measured(struct search *s)
 {
     struct follow *f = s->o.follow;

@@ -10,7 +10,7 @@ struct arm_state {
     bool visited;                        /* whether its rounds in the joint stage are done */
     bool begun;                          /* whether its start points were proposed */
     bool exhausted;                      /* whether it has no new point left */
-    const int64_t *factor;               /* its layout; NULL: that of a seed, or a start layout */
+    const int64_t *factor;  /* its layout, if the strategy drew it; else NULL */
     VEC(struct tune_candidate *) tried;  /* candidates in order of measuring */
 };
 
@@ -21,7 +21,8 @@ struct search {
     const struct cancel *cancel;
     const struct strategy *strategy;
     void *state;                         /* state of the strategy */
-    void *point, *next;  /* buffers for points, for the strategy; next: only within one call */
+    /* buffers for one point each, for the strategy; `next` may change between two of its calls */
+    void *point, *next;
     struct rng rng;
     struct plan plan;
     const struct tune_seed *seed;
@@ -36,7 +37,7 @@ struct search {
 
     enum tune_stage stage;
     enum tune_stage at;                  /* the stage in which search_run continues */
-    /* seed_at: the next seed; loops_from: number of trials before the loop stage */
+    /* seed_at: index of the next seed; loops_from: number of trials before the loop stage */
     int seed_at, loops_from;
     int loop_round;                      /* rounds of the loop stage so far */
     int stage_budget, stage_done;
@@ -45,7 +46,8 @@ struct search {
     double l_ref;                        /* the latency whose reward is 0; 0: not known yet */
     int starts;                          /* number of start layouts of the template tried so far */
     int layouts_tried, replayed;
-    /* number of candidates of this batch that the environment prevented from being measured */
+    /* number of candidates of this batch that were not measured: cancelled, or prevented by the
+     * environment */
     int missing;
     int64_t illegal;
     int failed[TUNE_OUTCOMES];
@@ -55,8 +57,7 @@ struct search {
     double ended_s;                      /* end of the last search_run; 0: none yet */
     const char *doing;
     struct tune_view view;
-    /* stop_env: whether measuring has become impossible; *e of search_run has the reason */
-    bool stop_env;
+    bool stop_env;  /* whether measuring has become impossible; *e of search_run has the reason */
 };
 
 /* search_pool.c: empties the pool. */
@@ -68,17 +69,19 @@ struct tune_candidate *search_add(struct search *s, int arm, const void *point);
 void search_add_random(struct search *s, int arm, int n);
 /* Scores the candidates that have no score yet. */
 void search_score(struct search *s, struct tune_candidate *const *c, int n);
-/* Picks up to `want` candidates from the pool: those with the best scores, and some at random; for
- * an ordered strategy, the first ones of the pool. Returns their number. */
+/* Picks up to `want` new candidates from the pool: start points, those with the best scores, and
+ * sometimes one at random; for an ordered strategy, the first ones of the pool.  Returns their
+ * number. */
 int search_pick(struct search *s, int want, struct tune_candidate **out);
 
-/* search_measure.c: measures candidates, counts them, and informs the strategy, the model and the
- * sink.  False: the search must stop. */
+/* search_measure.c: measures candidates, counts them, and reports them to the strategy, the model
+ * and the sink.  Returns false if the search must stop. */
 bool search_measure(struct search *s, struct tune_candidate **c, int n, struct err *e);
 bool search_should_stop(const struct search *s);
 
-/* search_follow.c.  Before the picked candidates are measured: notes the score and rank of the
- * followed schedule in this round.  After that: notes its latency, if it was measured. */
+/* search_follow.c.  search_follow: notes the score and rank of the followed schedule in this round;
+ * must be called before the picked candidates are measured.  search_follow_measured: notes its
+ * latency, if it was one of them. */
 void search_follow(struct search *s, struct tune_candidate *const *picked, int n);
 void search_follow_measured(struct search *s);
 
@@ -86,12 +89,12 @@ void search_follow_measured(struct search *s);
 int search_next_arm(struct search *s);
 void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured);
 int search_best_arm(const struct search *s);     /* the best arm that can be searched; -1: none */
-/* Returns the arm with the given rank (0: the best) if its time is at most `near` times the best;
- * else the best one. */
+/* Returns the arm with the given rank (0: the best) if its time is at most `near` times that of the
+ * best arm; else the best arm.  -1: there is none. */
 int search_good_arm(const struct search *s, int rank, double near);
-void search_arms_grow(struct search *s);         /* called after the problem opened arms */
-/* Returns the reward 1 - ms / l_ref, clipped to [-4, 1] (SPEC E.3); -4 for INFINITY. */
+void search_arms_grow(struct search *s);  /* must be called after the problem has opened arms */
+/* Returns the reward 1 - ms / l_ref, clipped to [-4, 1] (SPEC E.3); -4 if ms is INFINITY. */
 double search_reward(const struct search *s, double ms);
-/* Converts a score to a latency: a score is about best / own latency. */
+/* Converts a score, which is about best latency / own latency, to a latency. */
 double search_latency(const struct search *s, double score);
 #endif

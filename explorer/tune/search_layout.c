@@ -1,8 +1,8 @@
-/* The outer loop of the joint stage: chooses the next layout (SPEC E.2). First come some layouts of
- * the seeds, fastest first; then start layouts of the template; then layouts from the strategy. The
- * strategy draws several layouts, and the search takes the one whose random points get the best
- * score from the model. The best layout gets the rest of the budget when it is too small for
- * another layout. */
+/* The outer loop of the joint stage: chooses the next layout (SPEC E.2).  First come some layouts
+ * of the seeds, fastest first; then start layouts of the template; then layouts from the strategy.
+ * The strategy draws several layouts, and the search takes the one with the best score of the model
+ * among some random points.  When the rest of the budget is too small for another layout, the best
+ * layout gets it. */
 #include "explorer/tune/search_impl.h"
 
 #include <limits.h>
@@ -64,9 +64,9 @@ int search_good_arm(const struct search *s, int rank, double near)
     return best;
 }
 
-/* Returns how many seed layouts are visited.  Most visits go to new layouts, because the measured
- * seeds already tell something about their layouts.  With room for only two visits, all go to new
- * layouts. */
+/* Returns how many layouts of seeds are visited at most.  Most visits go to new layouts, because a
+ * measured seed already says something about its layout.  If only two layouts can be visited, both
+ * are new ones. */
 static int most_seed_arms(const struct search *s)
 {
     int rest, room = plan_layouts(s->plan.joint - s->n_seeds, s->o.rounds, &rest);
@@ -74,8 +74,8 @@ static int most_seed_arms(const struct search *s)
     return s->p->n_actions == 0 ? INT_MAX : n > MAX_SEED_ARMS ? MAX_SEED_ARMS : n;
 }
 
-/* Whether the layout of an arm is only a default: its only seed is an operator without steps. Start
- * layouts are then tried instead. */
+/* Whether the layout of an arm is only a default: the arm has no seed, or only the operator without
+ * steps.  Start layouts are then tried instead. */
 static bool is_bare(const struct search *s, int arm)
 {
     bool bare = s->p->n_actions > 0 && s->p->layout_start && !s->o.cold;
@@ -84,8 +84,8 @@ static bool is_bare(const struct search *s, int arm)
     return bare;
 }
 
-/* Returns the arm of the fastest seed whose layout had no rounds yet; -1: none, or enough layouts
- * of seeds were visited. */
+/* Returns the arm of the fastest seed whose layout had no rounds yet; -1: there is none, or enough
+ * layouts of seeds were visited. */
 static int next_seed_arm(const struct search *s)
 {
     int best = -1, n_visited = 0;
@@ -111,7 +111,7 @@ void search_tell_layout(struct search *s, const int64_t *factor, double reward, 
         s->strategy->layout_learn(s, s->state, factor, reward, measured);
 }
 
-/* Returns the best score of some random points; -1: none of them gives a valid program. */
+/* Returns the best score of some random points of an arm; -1: none of them is a valid program. */
 static double promise(struct search *s, int arm)
 {
     double best = -1;
@@ -126,8 +126,9 @@ static double promise(struct search *s, int arm)
 
 struct draw { int arm; int64_t *factor; double score; };
 
-/* Draws a layout that was not tried yet. False: the strategy has none left, or draws only known
- * layouts; *out is then the last drawn layout that was tried, if there is one. */
+/* Draws a layout that was not tried yet and is not one of the n others.  Returns false if the
+ * search must stop, the strategy has no layout left, or it draws only known layouts.  *out is then
+ * the last layout drawn that was tried before, or unchanged if none was. */
 static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
@@ -168,7 +169,7 @@ static int draw_layout(struct search *s)
         if (d->score > draw[best].score)
             best = n - 1;
     }
-    if (n == 0 && draw[0].factor)  /* a known layout: reports its reward again (SPEC E.2) */
+    if (n == 0 && draw[0].factor)  /* only known layouts: reports one's reward again (SPEC E.2) */
         search_tell_layout(s, draw[0].factor, arm_reward(s, draw[0].arm), true);
     if (n == 0)
         return -1;
@@ -179,9 +180,9 @@ static int draw_layout(struct search *s)
     return draw[best].arm;
 }
 
-/* Returns the arm of the next start layout, or -1. The search tries all start layouts, because only
- * measuring tells which one suits an operator; but they leave room for one layout of the
- * strategy. */
+/* Returns the arm of the next start layout; -1: there is none.  The search tries all start layouts,
+ * because only measuring tells which one suits an operator.  But the second and later ones must
+ * leave room for one layout of the strategy. */
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};

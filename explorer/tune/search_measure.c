@@ -25,15 +25,16 @@ static struct tune_candidate *keep(struct search *s, const struct tune_candidate
     return c;
 }
 
-/* Whether a candidate was really measured: it was not cancelled, and the environment did not
- * prevent it, for example by killing the compiler. */
+/* Whether a candidate was really measured: the measurement was not cancelled, and the environment
+ * did not prevent it, for example by killing the compiler. */
 static bool is_done(const struct tune_candidate *c)
 {
     return c->outcome != OUTCOME_NONE && c->outcome != OUTCOME_CANCEL &&
            c->outcome != OUTCOME_ENV;
 }
 
-/* Notes a measured candidate. A candidate that was not measured gets no trial number. */
+/* Notes the end of a candidate's measurement.  A candidate that was not measured gets no trial
+ * number: the later ones of the batch move up. */
 static void note_measured(void *ctx, struct tune_candidate *c)
 {
     struct search *s = ctx;

@@ -76,9 +76,9 @@ void search_score(struct search *s, struct tune_candidate *const *c, int n)
     }
 }
 
-/* A candidate to be ranked: start points first, then by descending score. Among equal scores the
- * lower index in the pool (at) comes first, so that the order does not depend on the C library's
- * sort. */
+/* A candidate to be ranked, with its index in the pool.  Start points come first, then the others
+ * by descending score.  Of equal scores, the lower index comes first, so that the order does not
+ * depend on the C library's sort. */
 struct pool_ranked { struct tune_candidate *c; int at; };
 
 static int by_score(const void *a, const void *b)
@@ -96,7 +96,8 @@ static bool is_new(const struct search *s, const struct tune_candidate *c)
     return !c->illegal && !text_set_find(&s->measured, c->text, c->hash);
 }
 
-/* Picks from the pool in the order of ranks. */
+/* Picks the candidates with the best ranks.  With probability epsilon * want, the last one picked
+ * is instead any of the others. */
 static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
 {
     struct pool_ranked *r = ARENA_ARRAY(s->round, struct pool_ranked, s->pool.len);
@@ -120,8 +121,9 @@ static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
     return n_out;
 }
 
-/* Picks candidates when no model ranks them: start points, and all points of an ordered strategy,
- * in order; others at random. Scores only the drawn ones, to see whether they are valid. */
+/* Picks candidates when no model ranks them.  Start points, and all points of an ordered strategy,
+ * are picked in order; others at random.  Only picked candidates are scored, which shows whether
+ * they are valid. */
 static int pick_any(struct search *s, int want, struct tune_candidate **out)
 {
     int n = s->pool.len, n_out = 0;

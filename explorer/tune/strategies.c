@@ -63,7 +63,7 @@ const struct strategy strategy_random = {
 struct cursor {
     bool layouts_begun;
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS];
-    int begun;                           /* 1 + the arm of the point; 0: no arm begun */
+    int begun;                           /* 1 + the arm of s->point; 0: no arm was begun */
     bool at_end;
 };
 
@@ -76,8 +76,8 @@ static bool layout_in_order(struct search *s, void *state, int64_t *factor)
     return more;
 }
 
-/* Proposes points in order from where the arm was left; points that were measured as seeds are
- * skipped. */
+/* Proposes the next points of an arm, in order.  Points that were measured as seeds are skipped,
+ * since search_add does not add them to the pool. */
 static void propose_in_order(struct search *s, void *state, int arm, int round)
 {
     struct cursor *c = state;

@@ -15,15 +15,15 @@ struct strategy {
     void (*close)(void *state);                              /* may be NULL */
     /* Draws the next layout; false: none is left. */
     bool (*layout)(struct search *s, void *state, int64_t *factor);
-    /* Reports the reward of the layout drawn last, 1 - best / l_ref clipped to [-4, 1] (SPEC E.3).
-     * Called once for each layout before the next one is drawn, with the model's prediction
-     * (measured false), and again after the layout was tried. May be NULL. */
+    /* Receives the reward of a drawn layout: 1 - best / l_ref, clipped to [-4, 1] (SPEC E.3).
+     * Called for each layout before the next one is drawn, with the reward that the model predicts
+     * (measured = false); and again after the layout was tried (measured = true).  May be NULL. */
     void (*layout_learn)(struct search *s, void *state, const int64_t *factor, double reward,
                          bool measured);
     /* Adds points of an arm to the pool (search_add). round: number of the round in this visit,
      * from 0. */
     void (*propose)(struct search *s, void *state, int arm, int round);
-    /* Tells the results of measured candidates; may be NULL. */
+    /* Receives n measured candidates of an arm; may be NULL. */
     void (*learn)(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n);
     void (*stats)(void *state, struct tune_agents *out);     /* may be NULL */
 };

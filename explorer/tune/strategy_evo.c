@@ -1,6 +1,6 @@
 /* Regularised evolution (SPEC G.3): binary tournaments, uniform crossover at rate 0.2, at least one
- * mutation.  The parents are the 100 most recent candidates of an arm, so that candidates leave by
- * age and not by rank. */
+ * mutation.  Parents are chosen from the 100 most recent candidates of an arm: candidates leave the
+ * population by age, not by rank. */
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/layout_pool.h"
 
@@ -25,7 +25,7 @@ static bool evo_layout(struct search *s, void *state, int64_t *factor)
     return true;
 }
 
-/* Returns the faster of two random candidates among the most recent ones. Its point may be NULL. */
+/* Returns the faster of two random candidates of the population; its `point` may be NULL. */
 static const struct tune_candidate *tournament(struct search *s, const struct arm_state *arm)
 {
     int n = arm->tried.len, from = n > POPULATION ? n - POPULATION : 0;

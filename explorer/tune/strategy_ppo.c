@@ -6,12 +6,12 @@
  * points and at a random point.  The reward of a point that was not measured uses the latency that
  * the model predicts.
  *
- * ALT's reward U - l, with walks that start at good points, favours agents that stay there, and
- * they soon propose nothing new.  Here no agent can stay, and the reward of a step is the change
- * that it makes, (U - l_new) - (U - l_old).  Over a walk these rewards add up to ALT's reward minus
- * a constant, unless clipped, so that the same moves are best.  A move gets the rewards of its own
- * step and of the later steps in its walk.  Returning to a known point has the same reward as
- * becoming slower by the reference latency l_ref. */
+ * With ALT's reward U - l and walks that start at good points, agents learn to stay there, and soon
+ * propose nothing new.  Here no agent can stay, and the reward of a step is the change that the
+ * step makes: (U - l_new) - (U - l_old).  Unless they are clipped, these rewards add up over a walk
+ * to ALT's reward minus a constant, so that the same moves are best.  A move gets the rewards of
+ * its own step and of the later steps in its walk.  Returning to a known point has the same reward
+ * as becoming slower by the reference latency l_ref. */
 #include "explorer/tune/strategies.h"
 #include "explorer/agent/agents.h"
 #include "explorer/tune/search_impl.h"
@@ -27,9 +27,9 @@ struct ppo {
     struct agents *agents;
     VEC(int64_t *) drawn;                /* layouts that the actor drew since the last reward */
     int draws;  /* number of layouts drawn so far, by the actor or at random */
-    double at;                           /* reward U - l of the present point of the walk */
+    double at;                           /* reward U - l of s->point, where the walk is now */
     struct str *out;                     /* receives the weights at the end, or NULL */
-    int order[LOOP_KNOBS];               /* order of the knobs in this sweep */
+    int order[LOOP_KNOBS];               /* the order in which the knobs take turns now */
 };
 
 static const float no_features[OP_FEATURES];
@@ -67,9 +67,9 @@ static void ppo_close(void *state)
 
 /* --- Layouts -------------------------------------------------------------------------------- */
 
-/* Draws a layout.  The factors of a new actor are near half of the extent (sigmoid(u), SPEC E.3),
- * and a search tries only a dozen layouts. Therefore every other layout that the model chooses from
- * is random. */
+/* Draws a layout.  The factors that a new actor draws are near half of the extent (sigmoid(u), SPEC
+ * E.3), and a search tries only a dozen layouts.  Therefore every second layout is drawn at
+ * random. */
 static bool ppo_layout(struct search *s, void *state, int64_t *factor)
 {
     struct ppo *x = state;
@@ -119,15 +119,16 @@ static double reward_of(struct search *s, struct tune_candidate *c)
     return c && !c->illegal ? search_reward(s, search_latency(s, c->score)) : -4;
 }
 
-/* Returns the reward of a step from a point with reward `at`. It is limited to [-1, 1], because
- * large negative rewards would make the agents learn only to avoid failures. */
+/* Returns the reward of a step from a point with reward `at` to a point with reward `now`.  It is
+ * limited to [-1, 1], because large negative rewards would make the agents learn only to avoid
+ * failures.  is_new: whether this round has not proposed the second point before. */
 static double earned(double at, double now, bool is_new)
 {
     return is_new ? fmax(-1, fmin(now - at, 1)) : -1;
 }
 
-/* Moves a knob in the direction that its actor chooses. The knobs take turns, in a new random order
- * after each turn of all. */
+/* Sets s->next to s->point with one knob moved in the direction that its actor chooses.  The knobs
+ * take turns; after all had a turn, their order is drawn anew. */
 static void take_step(struct search *s, struct ppo *x, int arm, int step)
 {
     float seen[LOOP_STATE];
@@ -139,7 +140,7 @@ static void take_step(struct search *s, struct ppo *x, int arm, int step)
             x->order[j] = i;
         }
     k = x->order[k];
-    /* the direction that does not move is not a choice */
+    /* direction 0 does not move, and is no choice */
     int choices = s->p->directions(s->p->ctx, arm, k) - 1;
     memcpy(s->next, s->point, s->p->point_bytes);
     if (choices < 1)
@@ -171,8 +172,8 @@ static int find_elite(struct search *s, int arm, const struct tune_candidate **o
     return n;
 }
 
-/* Starts a walk: with `anywhere` at a random point, else at one of the best points, better ones
- * with higher probability. */
+/* Starts a walk at a random point (anywhere = true) or at one of the n best points; better ones are
+ * more probable.  If the random point is not valid, takes one of the best points. */
 static void start_walk(struct search *s, struct ppo *x, int arm, bool anywhere,
                        const struct tune_candidate *const *elite, int n)
 {
@@ -210,7 +211,7 @@ static void ppo_propose(struct search *s, void *state, int arm, int round)
         struct tune_candidate *c = search_add(s, arm, s->next);
         double r = reward_of(s, c);
         agents_loop_step_end(x->agents, earned(x->at, r, s->pool.len > known || !c));
-        if (c && !c->illegal) {  /* after an invalid program the walk returns to its last point */
+        if (c && !c->illegal) {  /* else the walk stays at its point */
             memcpy(s->point, s->next, s->p->point_bytes);
             x->at = r;
         }

@@ -1,6 +1,7 @@
-/* The Q-learning walk of FlexTensor (SPEC E.3): from a measured point, every knob moves one step
- * in the direction that its network values most, and the networks learn from the measurements of
- * these points.  Layouts are drawn at random, since FlexTensor does not search them. */
+/* The Q-learning walk of FlexTensor (SPEC E.3).  From a measured point, every knob proposes a
+ * point: it alone moves one step, in the direction that its network values most.  The networks
+ * learn from the measurements of these points.  Layouts are drawn at random, since FlexTensor does
+ * not search them. */
 #include "explorer/tune/strategies.h"
 #include "explorer/agent/qwalk.h"
 #include "explorer/tune/search_impl.h"
@@ -13,7 +14,7 @@ enum { ENOUGH = 8, POINTS = 64, ROUNDS_PER_TRAINING = 4 };
 struct move { uint64_t hash; int knob, direction; const struct tune_candidate *from; };
 
 struct q {
-    struct qwalk *walk;                  /* walk of one arm */
+    struct qwalk *walk;                  /* the networks of arm `arm` */
     int arm, n_knobs, rounds;
     VEC(struct move) move;               /* moves of this round */
 };
@@ -44,8 +45,8 @@ static void enter_arm(struct search *s, struct q *x, int arm)
     x->walk = qwalk_new(s->o.seed + (uint64_t)arm, TUNE_POINT_STATE, n_directions, x->n_knobs);
 }
 
-/* Returns a random measured candidate if the walk accepts it, else the best one (SPEC E.3); NULL:
- * no candidate is right, or the best one has no point. */
+/* Returns a random measured candidate of the arm if the walk accepts it; else the best one (SPEC
+ * E.3).  NULL: no candidate has outcome ok, or the best one has no point. */
 static const struct tune_candidate *start_of(struct search *s, struct q *x, int arm)
 {
     const struct arm_state *a = &s->arm.data[arm];

@@ -1,8 +1,8 @@
-/* Simulated annealing (SPEC G.3): a walk that changes one knob at a time, and more while it is hot.
- * It accepts a worse point with probability exp(-D / T), where D is the relative change of the
- * latency.  T falls from 0.05 to 0.001 over the budget.  The model ranks 128 neighbours of the
- * present point; the best 8 are measured, and the walk accepts or rejects them one after the
- * other. */
+/* Simulated annealing (SPEC G.3).  The walk makes one mutation at a time, sometimes several.  It
+ * accepts a worse point with probability exp(-D / T), where D is the relative change of the
+ * latency; T falls from 0.05 to 0.001 over the budget.  In each round, the model ranks 128
+ * neighbours of the present point.  The best 8 are measured, and the walk accepts or rejects them
+ * one after the other. */
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/layout_pool.h"
 
@@ -14,9 +14,9 @@ enum { ENOUGH = 8 };
 
 struct sa {
     struct layout_pool layouts;
-    int layout;                          /* position of the walk over layouts; -1: none */
+    int layout;                          /* where the walk over layouts is; -1: not begun */
     int arm;                             /* arm of `at` */
-    const struct tune_candidate *at;     /* position of the walk over points */
+    const struct tune_candidate *at;     /* where the walk over points is; NULL: not begun */
 };
 
 static void sa_open(struct search *s, void *state)
@@ -36,7 +36,7 @@ static bool accepts(struct search *s, double relative)
     return relative <= 0 || rng_unit(&s->rng) < exp(-relative / temperature(s));
 }
 
-/* Whether to make another change. The first change is certain; each further one is less likely. */
+/* Draws whether to make one more change after the first one (SPEC G.3).  n: number of knobs. */
 static bool another(struct search *s, int n)
 {
     double p = 0.02 * temperature(s) / HOT;
@@ -96,7 +96,7 @@ static void sa_propose(struct search *s, void *state, int arm, int round)
     int n = s->p->n_knobs(s->p->ctx, arm);
     for (int tries = 0; tries < 4 * TUNE_BATCH && s->pool.len < TUNE_BATCH; tries++) {
         memcpy(s->point, x->at->point, s->p->point_bytes);
-        int changes = 1 + tries / TUNE_BATCH;    /* more changes when all neighbours are known */
+        int changes = 1 + tries / TUNE_BATCH;    /* more of them after many known neighbours */
         do
             s->p->point_mutate(s->p->ctx, arm, &s->rng, s->point);
         while (--changes > 0 || another(s, n));

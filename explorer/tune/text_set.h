@@ -6,7 +6,7 @@
 struct text_set { struct tune_candidate **slot; int n, cap; };       /* zero-initialise */
 
 struct tune_candidate *text_set_find(const struct text_set *s, const char *text, uint64_t hash);
-/* Adds c (BORROWS), whose text must not be in the set yet. */
+/* Adds c (BORROWS).  The text of c must not be in the set yet. */
 void text_set_add(struct text_set *s, struct tune_candidate *c);
 void text_set_clear(struct text_set *s);
 void text_set_free(struct text_set *s);

@@ -17,8 +17,8 @@ struct tidy {
     struct str want, got;
 };
 
-/* Generates the C to compare.  Its comments show the layouts, so a line is not left out if only a
- * layout would change. */
+/* Generates the C to compare.  Its comments show the layouts, so that two programs that differ only
+ * in a layout have different C. */
 static bool generate(struct tidy *t, const char *const *line, int n, struct str *out,
                      struct err *e)
 {
@@ -40,8 +40,8 @@ static bool is_same(struct tidy *t, const char *const *line, int n)
     return generate(t, line, n, &t->got, &e) && streq(str_text(&t->got), str_text(&t->want));
 }
 
-/* Moves the lines that are not loop lines to the front, if that does not change the C.  Keeps the
- * order otherwise. */
+/* Moves the lines that are not loop lines to the front, in their order.  Changes nothing if the C
+ * would be another. */
 static void sort_lines(struct tidy *t, struct arena *a, const char **line, int n)
 {
     const char **sorted = ARENA_ARRAY(a, const char *, n + 1);
@@ -119,7 +119,8 @@ static bool word_is(struct tidy_word x, struct tidy_word y)
     return x.n == y.n && memcmp(x.text, y.text, x.n) == 0;
 }
 
-/* Whether x and y have always stood for each other in the two texts so far. Notes a new pair. */
+/* Whether names x and y have always stood for each other in the two texts so far.  Notes the pair
+ * if both are new. */
 static bool stand_for(struct words *w, struct tidy_word x, struct tidy_word y)
 {
     for (int i = 0; i < w->x.len; i++) {

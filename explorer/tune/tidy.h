@@ -6,13 +6,13 @@
 #include "kernels/base/err.h"
 #include "kernels/gen/target.h"
 
-/* Finds the lines of a program that are needed to generate the same C, for target (NULL: the best
- * of this CPU), in arena a. Lines that cannot be moved or dropped without changing the C remain.
- * Fails like program_replay on errors in the lines. */
+/* Finds the lines of a program that are needed to generate the same C, in arena a.  Lines that
+ * cannot be moved or dropped without changing the C remain.  target: of the C; NULL: the best CPU
+ * target, or a GPU if loops are bound.  Fails like program_replay on errors in the lines. */
 bool tidy_lines(struct arena *a, const char *spec, const struct target *target,
                 const char *const *line, int n, const char *const **out, int *n_out, struct err *e);
-/* Whether the lines x and y generate the same C, except for names of loops, comments and blanks.
- * False also when x or y generates no C. */
+/* Whether the lines x and y generate the same C, except for names, comments and blanks.  False also
+ * if x or y generates no C. */
 bool tidy_same(const char *spec, const struct target *target, const char *const *x, int n_x,
                const char *const *y, int n_y);
 #endif

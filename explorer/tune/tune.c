@@ -9,12 +9,12 @@
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/tidy.h"
 
-#define COMPARE_S 2.0  /* most seconds of the first comparison; a small budget has fewer */
-#define COMPARE_SHARE 0.04               /* share of a time limit for the first comparison */
+#define COMPARE_S 2.0  /* most seconds of the first comparison; fewer with a small budget */
+#define COMPARE_SHARE 0.04  /* most of the first comparison, as a share of the time limit */
 #define CLEARLY 1.5  /* candidates slower than this multiple of the best time are not compared */
-#define WORTH 0.97  /* least gain that is worth a longer comparison: time / time of the first */
+#define WORTH 0.97  /* a finalist below this multiple of the first one's time is compared longer */
 #define LONGER 4                         /* time of the second comparison / time of the first */
-#define DISTURBED 1.3  /* only a disturbed start takes this multiple of its time in the search */
+#define DISTURBED 1.3  /* a start that takes more than this multiple of its time was disturbed */
 #define GAIN_ROUNDS 12                   /* rounds that compare the winner with a slow start */
 
 const char *const search_end_name[] = {
@@ -38,7 +38,7 @@ static const struct program *program_of(struct tune_result *r, const struct tune
 
 /* --- The final ------------------------------------------------------------------------------ */
 
-/* Whether a candidate was right in the search, but has failed in a later measurement. */
+/* Whether a candidate that had outcome ok in the search has failed in a later measurement. */
 static bool was_found_out(const struct tune_result *r, const struct tune_candidate *c)
 {
     bool found = r->measured && c == r->best && r->m.outcome != OUTCOME_OK;
@@ -58,8 +58,8 @@ static const struct tune_candidate *fastest_left(const struct tune_result *r)
     return NULL;
 }
 
-/* Chooses the finalists: the best two candidates and those with nearly the same time. If the start
- * is among the latter, it comes first, so that all are compared with it. */
+/* Chooses the finalists: the best two candidates, and those with nearly the same time.  If the
+ * start has nearly the same time, it comes first, so that all others are compared with it. */
 static void choose_finalists(struct tune_result *r)
 {
     const struct tune_candidate *best[TUNE_FINALISTS];
@@ -73,7 +73,8 @@ static void choose_finalists(struct tune_result *r)
             r->finalist[r->n_finalists++].c = best[i];
 }
 
-/* Returns the fastest finalist that is shown to be faster than the first; else the first. */
+/* Returns the fastest finalist that is shown to be faster than the first one; if there is none, the
+ * first that did not fail.  NULL: all failed. */
 static const struct tune_candidate *winner(const struct tune_result *r)
 {
     const struct tune_finalist *best = &r->finalist[0];
@@ -92,8 +93,8 @@ static const struct tune_candidate *winner(const struct tune_result *r)
     return best->compared.m.outcome == OUTCOME_OK ? best->c : NULL;
 }
 
-/* Whether the first finalist wins only because another one, which seems faster, is not faster for
- * certain. */
+/* Whether the first finalist wins although another one seems faster: no other is shown to be
+ * faster. */
 static bool is_undecided(const struct tune_result *r)
 {
     bool faster = false;
@@ -113,9 +114,9 @@ static double compare_time_s(const struct tune_opts *o)
     return o->compare_s <= 0 && o->time_s > 0 ? fmin(s, fmax(0.1, COMPARE_SHARE * o->time_s)) : s;
 }
 
-/* Compares the finalists; if the first comparison leaves the winner undecided, once more and for
- * longer. False: cancelled, or not possible; the result is then the best candidate of the
- * search. */
+/* Compares the finalists and sets r->best.  If the first comparison leaves the winner undecided,
+ * compares them once more, for longer.  Returns false if it was cancelled or not possible; the
+ * result is then the best candidate of the search. */
 static bool compare(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel,
                     struct err *e)
 {
@@ -145,8 +146,8 @@ static bool compare(struct tune_result *r, const struct tune_opts *o, const stru
     return true;
 }
 
-/* Whether the start took far longer in turns with the winner than in the search. Then something
- * else was running, so that the measured gain is too large. */
+/* Whether the start took far longer in turns with the winner than in the search.  If so, something
+ * else was running, and the measured gain is too large. */
 static bool is_start_disturbed(const struct tune_result *r)
 {
     const struct measurement *m = &r->gain[0].m;
@@ -214,9 +215,9 @@ static void note_failure(struct tune_result *r, const char *what, const struct e
         r->note = arena_printf(r->mem, "%s: %s", what, e->text);
 }
 
-/* Finishes the tuning. If the environment fails at this point, the result is that of the search,
- * without a final. If memory does not suffice for all finalists, compares the first two, including
- * the start if its time is near. */
+/* Finishes the tuning: runs the final, and measures the winner.  If comparing all finalists fails,
+ * for example because memory does not suffice, compares only the first two, of which the start is
+ * one if its time is near.  If that fails too, the result is that of the search. */
 static void finish(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel)
 {
     struct err e;
@@ -244,7 +245,8 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
     r->final_s = clock_s() - began;
 }
 
-/* Measures the winner after each of its lines (the ledger); drops an incomplete ledger. */
+/* Measures the winner after each of its lines, and stores the measurements as r->ledger if all
+ * succeed. */
 static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
 {
     struct err e;
@@ -258,8 +260,8 @@ static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
 
 /* --- The whole ------------------------------------------------------------------------------ */
 
-/* Tidies the lines of the winner.  Seeds are rewritten as points of the space, which split only
- * where needed; the user's schedule is not changed. */
+/* Tidies the lines of the winner.  A winner that is an expert's schedule is rewritten as a point of
+ * the space, because points split only where needed.  The user's schedule is not rewritten. */
 static bool tidy(struct tune_result *r, const char *spec, const struct target *target,
                  struct err *e)
 {

@@ -20,38 +20,39 @@ struct tune_opts {
     double time_s;                       /* time limit of the search; 0: none */
     int rounds, prefilter;               /* see struct search_opts */
     unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */
-    /* whether to measure the winner also after each of its lines; not for a GPU, where most of
-     * these programs bind no loop */
+    /* whether to measure the winner also after each of its lines; ignored for a GPU, because most
+     * of these programs bind no loop */
     bool ledger;
-    /* Seconds of the final comparison; < 0: no final.  0: up to 2 s; then the winner is also
+    /* Seconds of the final comparison.  < 0: no final.  0: up to 2 s; the winner is then also
      * measured alone, and in turns with a start that was too slow for the final. */
     double compare_s;
     bool cold;                           /* see struct search_opts */
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
     struct follow *follow;               /* see struct search_opts */
-    /* Ends the search early; the best candidates are still compared.  stop->whole must be `cancel`.
-     * NULL: only `cancel` ends the search early, and nothing is compared then. */
+    /* If cancelled, ends the search early; the best candidates are still compared.  The caller must
+     * set stop->whole to tune_open's `cancel`.  NULL: only `cancel` ends the search early, and then
+     * nothing is compared. */
     const struct cancel *stop;
 };
 
-/* A candidate of the final. compared.ratio: its time over the time of the first finalist. */
+/* A candidate of the final.  compared.ratio: its time / the time of the first finalist. */
 struct tune_finalist { const struct tune_candidate *c; struct compared compared; };
 
 struct tune_result {
     enum search_end end;
     const struct tune_view *view;        /* state at the end of the search */
-    const struct tune_candidate *best;   /* the winner; NULL: no candidate was right */
+    const struct tune_candidate *best;   /* the winner; NULL: no candidate has outcome ok */
     const struct tune_candidate *start;  /* the first seed; NULL: it was not measured */
     /* lines of the winner, in order, without lines that have no effect */
     int n_lines; const char *const *line;
     bool compared;  /* whether there was a final; if not, `best` is the best of the search */
     int n_finalists; struct tune_finalist finalist[TUNE_FINALISTS + 1];
     int n_rounds;                        /* rounds of the comparison */
-    /* whether a start too slow for the final was compared with the winner later; gain[0] is the
-     * start, gain[1] the winner */
+    /* whether a start that was too slow for the final was compared with the winner later; gain[0]
+     * is then the start, gain[1] the winner */
     bool gained; struct compared gain[2];
-    bool measured;  /* whether m is valid: the winner measured alone, beside the baselines */
-    struct measurement m;
+    bool measured;                       /* whether m is valid */
+    struct measurement m;                /* the winner, measured alone and beside the baselines */
     struct measurement *ledger;          /* [i]: after i lines of the winner; NULL: not measured */
     double final_s;
     /* sizes of the spaces: number of layouts, number of points in the loop space of the best
@@ -65,22 +66,22 @@ struct tune_result {
     struct arena *mem;
 };
 
-/* Returns the name of the strategy: the given one, or, if that is NULL, "ppo" for trained agents
- * (weights) and "evo" without.  New agents find no faster schedules than evolution, and take 15 %
- * longer (BENCHMARKS.md). */
+/* Returns the name of the strategy: `given`, or if that is NULL, "ppo" with trained agents
+ * (weights) and "evo" without.  Untrained agents find no faster schedules than evolution, and take
+ * 15 % longer (BENCHMARKS.md). */
 const char *tune_strategy(const char *given, bool trained);
-extern const char *const search_end_name[];      /* "budget spent", "cancelled", ... */
+extern const char *const search_end_name[];      /* by enum search_end: "budget spent", ... */
 
-/* Runs the tuner.  False on bad input, or when the environment lacks something; *out is then
- * unchanged, but sink->measured has received all measurements.  After a cancel, *out has the
- * results so far, without a final. */
+/* Runs the tuner.  Fails on bad input, or if the environment lacks something; *out is then
+ * unchanged, but sink->measured has received all measurements.  After a cancel, returns true, and
+ * *out has the results so far, without a final. */
 bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
               const struct cancel *cancel, struct tune_result **out, struct err *e);
 void tune_free(struct tune_result *r);
 
-/* The parts of tune_run, for a search that is continued: tune_open, tune_go any number of times
- * (r->end and r->view report the state), and tune_end. *o must outlive the search. Its budget and
- * time_s may be raised before each tune_go, and compare_s set before tune_end. */
+/* The parts of tune_run, for a search that is continued: tune_open; tune_go any number of times,
+ * each of which sets r->end and r->view; and tune_end.  *o must outlive the search.  The caller may
+ * raise o->budget and o->time_s before each tune_go, and set o->compare_s before tune_end. */
 bool tune_open(const struct tune_opts *o, const struct search_sink *sink,
                const struct cancel *cancel, struct tune_result **out, struct err *e);
 bool tune_go(struct tune_result *r, struct err *e);

@@ -5,12 +5,12 @@
 #include "explorer/tune/plan.h"
 #include "explorer/tune/problem.h"
 
-/* Wall clock times in seconds. search: time for drawing points and training agents; it is `elapsed`
- * minus the other times. */
+/* Wall clock times in seconds.  `search`: drawing points and training agents; it is `elapsed` minus
+ * the times of measuring and of the model. */
 struct tune_times { double elapsed, compile, measure, model, search; };
 
-/* Statistics of the agents. known false: the strategy has no agents, or they were not trained
- * yet. */
+/* Statistics of the agents.  known: false if the strategy has no agents, or if they were not
+ * trained yet. */
 struct tune_agents { bool known; double layout_entropy, loop_entropy, value_loss; int episodes; };
 
 struct tune_arm {
@@ -23,7 +23,9 @@ struct tune_arm {
 struct tune_view {
     const char *strategy;
     uint64_t seed;
-    char simulated[64];  /* the GPU for which times are simulated; "": times are measured */
+    /* the GPU for which times are simulated; "": times are measured.  The search leaves it empty;
+     * sessions/tuning fills it in. */
+    char simulated[64];
     enum tune_stage stage;
     const char *doing;                   /* "measuring", "training", ... */
     int budget, done;                    /* numbers of measurements: allowed, and done so far */

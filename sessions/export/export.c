@@ -1,5 +1,5 @@
-/* Writes one self-contained C file.  The generators write kernel and reference; the rest is fixed
- * text and a few functions and calls that depend on the tensors. */
+/* Writes one self-contained C file.  The generators (gen.h) write the kernel and the reference.
+ * The rest is fixed text, and a few functions and calls that depend on the tensors. */
 #include "sessions/export/export.h"
 
 #include <stdio.h>
@@ -28,11 +28,11 @@ struct export {
     bool parallel;
     bool stand_ins;                       /* whether random numbers replace the weights in files */
     struct err why;                       /* the reason for stand_ins */
-    f32 **weights;                        /* per tensor: its data from a file, or NULL */
+    f32 **weights;                        /* per tensor: its data, read from a file; or NULL */
 };
 
-/* follows the kernel in the file, so that no macro of a header clashes with the user's names in the
- * kernel */
+/* This text must come after the kernel in the file, so that no macro of a header clashes with the
+ * user's names in the kernel. */
 static const char includes_text[] =
     "#define _POSIX_C_SOURCE 200112L\n"
     "#include <math.h>\n"
@@ -66,7 +66,7 @@ static const char give_text[] =
     "}\n"
     "\n";
 
-/* xoshiro256** and splitmix64 as in kernels/base/rng.c, so the data equals that of tilescope. */
+/* xoshiro256** and splitmix64 as in kernels/base/rng.c, so that the data are those of tilescope. */
 static const char fill_text[] =
     "/* n floats, uniform in [-1, 1) (xoshiro256**, Blackman and Vigna 2018). */\n"
     "static void fill(double *to, long n, uint64_t seed)\n"
@@ -133,7 +133,7 @@ static const char check_text[] =
 
 /* --- The head comment ------------------------------------------------------------------------- */
 
-/* Adds text to a comment. Puts a blank into each end mark of a comment that the text contains. */
+/* Adds text to a comment.  A blank is put into every end mark of a comment in the text. */
 static void add_commented(struct str *out, const char *text)
 {
     for (const char *c = text; *c; c++) {
@@ -177,7 +177,7 @@ static void add_title(struct str *out, const char *text)
 
 /* --- main() ----------------------------------------------------------------------------------- */
 
-/* Returns the kernel's parameter that holds a tensor, or NULL when it is internal. */
+/* Returns the parameter of the kernel that holds a tensor; NULL: no parameter does. */
 static const struct buffer *param_of(const struct export *x, int tensor)
 {
     for (int i = 0; i < x->func->n_params; i++)
@@ -232,7 +232,8 @@ static const char *exact_name(const struct export *x, int tensor)
     return x->program->n_algorithms > 0 ? original(x, tensor)->name : t->name;
 }
 
-/* Returns how many values of a tensor the C file lists; 0: the tensor is filled at random. */
+/* Returns how many values of a tensor the C file lists; 0: none, it is filled with random
+ * numbers. */
 static int64_t n_values(const struct export *x, int tensor)
 {
     const struct tensor_source *s = original(x, tensor)->source;
@@ -275,7 +276,8 @@ static void add_data(struct str *out, const struct export *x, int t)
                    (unsigned long long)hash_bytes(first, strlen(first), x->seed));
 }
 
-/* Adds the call that packs the data of tensor t; transformed weights are computed before. */
+/* Adds the call that packs the data of tensor t.  If t has the transformed weights of a Winograd
+ * convolution, adds before it the call that transforms them. */
 static void add_pack(struct str *out, const struct export *x, int t)
 {
     const struct tensor *tensor = &x->program->graph->tensor[t];
@@ -349,7 +351,7 @@ static void add_check(struct str *out, const struct export *x)
                  "        return 1;\n\n");
 }
 
-/* Adds the timing loop; a sample is a batch of calls that takes at least 50 us. */
+/* Adds the timing loop.  A sample times a batch of calls that together take at least 50 us. */
 static void add_timing(struct str *out, const struct export *x)
 {
     str_add(out, "    static double ms[1000];\n"
@@ -397,7 +399,8 @@ static void add_main(struct str *out, const struct export *x)
     str_add(out, "    return 0;\n}\n");
 }
 
-/* Reads the weights from their files. If they are too large, or reading fails, sets stand_ins. */
+/* Reads the weights from their files.  If they are too large, or if reading fails, sets
+ * x->stand_ins and reads none. */
 static void read_weights(struct export *x)
 {
     const struct graph *g = x->program->graph;
@@ -423,7 +426,7 @@ static void read_weights(struct export *x)
     }
 }
 
-/* Fills *x and generates the code of the kernel. */
+/* Fills in *x, except `weights`, and generates the code of the kernel. */
 static bool prepare(const struct session *s, const struct export_opts *o, struct export *x,
                     struct str *kernel, struct err *e)
 {
@@ -446,8 +449,8 @@ static bool prepare(const struct session *s, const struct export_opts *o, struct
     return true;
 }
 
-/* Checks that the schedule and the file's name are for a CPU: nvcc and gcc take a .cu file for
- * CUDA C, and an exported C file checks and times itself on a CPU. */
+/* Checks that the schedule and the file's name are for a CPU.  Compilers take a .cu file for CUDA
+ * C, and an exported C file runs on a CPU. */
 static bool is_for_cpu(const struct session *s, const struct export_opts *o, struct err *e)
 {
     bool gpu = program_text_is_gpu(history_current(s->history)->program, o->target);

@@ -20,8 +20,9 @@ void export_put_word(struct str *out, const char *text)
     str_add_char(out, '\'');
 }
 
-/* Whether writing a program there would destroy something: the path exists, and is no program.
- * The permissions do not tell: on some file systems every file may be executed. */
+/* Whether writing a program to this path would destroy something: the path exists, and is no ELF
+ * file. Permissions do not show what is a program: on some file systems, every file has the
+ * permission to be executed. */
 static bool is_taken(const char *path)
 {
     char start[SELFMAG] = {0};
@@ -36,8 +37,9 @@ static bool is_taken(const char *path)
     return !program;
 }
 
-/* Appends the name of the program that a C file becomes: without its .c, or with .out behind it.
- * Adds more .out while a file with the name exists that is no program. */
+/* Appends the name of the program that is made from a C file: the file's name without .c; if it
+ * does not end in .c, with .out at its end.  Adds .out again while the name is that of an existing
+ * file that is no program. */
 static void add_binary(struct str *out, const char *file)
 {
     str_printf(out, "%s%s", strchr(file, '/') ? "" : "./", file);
@@ -49,7 +51,7 @@ static void add_binary(struct str *out, const char *file)
         str_add(out, ".out");
 }
 
-/* Replaces a path by its last part, after a prefix. */
+/* Replaces a path by `prefix` and the last part of the path. */
 static void put_base_name(struct str *path, const char *prefix)
 {
     struct str name = {0};
@@ -77,7 +79,7 @@ bool export_put_command(struct str *out, const struct export_command *how, struc
         if (!how->autovectorize || !target_binds(*f))
             str_printf(out, " %s", *f);
     str_add(out, how->threads > 0 ? " -fopenmp " : " ");
-    bool known = str_ends(str_text(&file), ".c");        /* else compilers take it for an object */
+    bool known = str_ends(str_text(&file), ".c");        /* else compilers expect an object file */
     str_add(out, known ? "" : "-x c ");
     export_put_word(out, str_text(&file));
     str_add(out, known ? " -o " : " -x none -o ");

@@ -3,8 +3,9 @@
 #define TS_SESSIONS_EXPORT_COMMAND_H
 #include "kernels/gen/target.h"
 
-/* file, compiler: as in struct export_opts.  threads: 0 without OpenMP.  beside: the command is for
- * the folder of the file, else for the current one. */
+/* `file`, `compiler`: as in struct export_opts.  `threads`: number of threads; 0: without OpenMP.
+ * `beside`: whether the command is for a shell in the folder of the file, and not in the current
+ * folder. */
 struct export_command {
     const char *file, *compiler;
     const struct target *target;
@@ -12,9 +13,9 @@ struct export_command {
     int threads;
     bool beside;
 };
-/* Appends the command.  When no compiler is found here and none was named, writes gcc and its
- * flags, since the file may be compiled elsewhere. */
+/* Appends the command.  Fails if how->compiler names a compiler that is not found.  If none is
+ * named and none is found, writes gcc and its flags, because the file may be compiled elsewhere. */
 bool export_put_command(struct str *out, const struct export_command *how, struct err *e);
-/* Appends a word of a shell command, quoted only when it must be. */
+/* Appends a word of a shell command, in quotes only if it needs them. */
 void export_put_word(struct str *out, const char *text);
 #endif

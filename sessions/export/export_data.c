@@ -8,7 +8,7 @@
 
 /* --- Index expressions as C ------------------------------------------------------------------- */
 
-/* ORDER PREC: precedence of C's operators, lowest first. */
+/* The precedences of C's operators, lowest first (ORDER PREC). */
 enum { PREC_AND, PREC_EQ, PREC_LT, PREC_SUM, PREC_PRODUCT, PREC_ATOM };
 
 struct op { const char *text, *helper; int prec; };
@@ -24,19 +24,20 @@ static const struct op ops[EXPR_KIND_COUNT] = {
     [EXPR_AND] = { " && ", NULL, PREC_AND },
 };
 
-/* Whether e needs a helper: C's / and % equal floor division only for dividends >= 0. */
+/* Whether e needs a helper function.  C's / and % equal floor division only if the dividend is not
+ * negative. */
 static bool needs_helper(const struct expr *e)
 {
     const struct op *op = &ops[e->kind];
     return op->helper && (!op->text || e->a->lo < 0);
 }
 
-/* State while one function is written. */
+/* The state of writing one function. */
 struct export_writer {
     struct str *out;
     struct arena *arena;
     struct names *names;
-    unsigned *helpers;                    /* bits of the expr_kinds whose helper is called */
+    unsigned *helpers;                    /* bit k: whether the helper of expr_kind k is called */
 };
 
 static void print_expr(struct export_writer *w, const struct expr *e, int prec)
@@ -118,7 +119,7 @@ static void close_function(struct export_writer *w)
     arena_free(w->arena);
 }
 
-/* Returns the row-major offset in the logical tensor, the one without a layout. */
+/* Returns the row-major offset in the logical tensor, which has no layout. */
 static const struct expr *logical_offset(struct exprs *p, const struct layout *l)
 {
     struct buffer b = { .rank = l->tensor->rank };

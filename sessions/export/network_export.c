@@ -28,7 +28,7 @@ struct library {
     const char *folder, *type;            /* type: the C type of the elements */
     struct arena *a;
     const char **name;  /* per buffer: the C name of an input or output; else NULL */
-    int *port, n_ports, n_inputs;         /* the buffers of inputs, then of outputs */
+    int *port, n_ports, n_inputs;         /* port: the buffers of inputs, then those of outputs */
     int64_t *at;  /* per buffer: index of its first element in the weights; -1: not a constant */
     struct str weights;                   /* content of the weights file */
     struct template_slot slot[MAX_SLOTS];
@@ -37,7 +37,7 @@ struct library {
 
 const char *network_export_name(struct arena *a, const char *path)
 {
-    /* names of targets in CMake, and of headers that NAME.h would hide */
+    /* names of CMake's own targets, and of headers that a NAME.h would hide */
     static const char *const taken[] = {
         "all", "clean", "edit_cache", "help", "install", "package", "rebuild_cache", "test",
         "complex", "ctype", "errno", "fenv", "limits", "locale", "math", "memory", "omp", "sched",
@@ -58,7 +58,8 @@ const char *network_export_name(struct arena *a, const char *path)
 
 /* --- Slots ------------------------------------------------------------------------------------ */
 
-/* Returns the text of the slot whose name is the n bytes at name, or NULL. */
+/* Returns the text of the slot whose name has the n bytes at `name`; NULL: there is no such
+ * slot. */
 static struct str *find_slot(struct library *l, const char *name, size_t n)
 {
     for (int i = 0; i < l->n_slots; i++)
@@ -111,7 +112,8 @@ static bool write_template(struct library *l, const char *name, const char *file
     return ok;
 }
 
-/* Adds text wrapped at blanks, without the end of its last line. */
+/* Adds text wrapped at blanks, without a newline after its last line.  hang: indent of the lines
+ * after the first. */
 static void add_wrapped(struct str *out, const char *text, int hang)
 {
     str_wrap(out, text, COLUMNS, hang);
@@ -202,7 +204,7 @@ static bool print_kernel(struct library *l, int k, struct str *out, struct err *
     return ok;
 }
 
-/* Writes kernels first to first + n - 1 as one file. */
+/* Writes a file with n kernels, from kernel number `first` on.  source: their C. */
 static bool write_kernels(struct library *l, const char *const *source, int n, int first,
                           struct err *e)
 {
@@ -303,7 +305,7 @@ static bool is_streamed(const struct module *m, int buffer)
     return false;
 }
 
-/* Adds the buffers of this role, in the order of the graph's tensors. */
+/* Adds the buffers with this role to l->port, in the order of the graph's tensors. */
 static void add_ports(struct library *l, enum network_role role)
 {
     for (int t = 0; t < l->net->graph->n_tensors; t++)
@@ -312,8 +314,8 @@ static void add_ports(struct library *l, enum network_role role)
                 l->port[l->n_ports++] = b;
 }
 
-/* Returns the C name of an input or output.  A name of capitals only (X, EOF) may be a macro where
- * the header is used, so it becomes lower case. */
+/* Returns the C name of an input or output.  A name of capitals only, as X or EOF, becomes lower
+ * case, because it may be a macro where the header is used. */
 static const char *port_name(struct library *l, struct names *names, const struct tensor *t)
 {
     const struct session *s = l->opts->session;
@@ -383,7 +385,7 @@ static void add_flags(struct library *l, const char *name, bool is_clang)
         str_printf(slot(l, name), "%s%s", i ? " " : "", flags[i]);
 }
 
-/* Fills in the slots about the whole network. */
+/* Fills in the slots of the templates, except those of the weights file. */
 static void add_network(struct library *l)
 {
     const struct module *m = l->net->module;
@@ -418,7 +420,8 @@ static void add_network(struct library *l)
 /* The files of a library whose names do not begin with the name of the network. */
 static const char *const whole[] = { "main.c", "Makefile", "CMakeLists.txt" };
 
-/* Refuses a folder that has a file of one of these names which tilescope did not write. */
+/* Returns whether the folder can be written to: every file in it with a name in `whole` was written
+ * by tilescope. */
 static bool folder_is_free(const struct library *l, struct err *e)
 {
     for (int i = 0; i < COUNT_OF(whole); i++) {

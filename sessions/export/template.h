@@ -4,6 +4,6 @@
 #define TS_SESSIONS_TEMPLATE_H
 #include <stddef.h>
 
-struct export_template { const char *name, *text; };     /* "network.c"; the last one is NULL */
+struct export_template { const char *name, *text; };     /* name: "network.c"; NULL ends the list */
 extern const struct export_template export_template[];
 #endif

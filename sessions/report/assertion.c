@@ -32,8 +32,8 @@ static void add_paths(path_list *list, const json_t *node, const char *path)
     str_free(&full);
 }
 
-/* Refuses a path. Suggests a path with the same last name ("median" -> latency_ms.median), or one
- * that is spelled alike. */
+/* Refuses a path.  Suggests a path that is spelled alike; if there is none, one with the same last
+ * name ("median" -> latency_ms.median). */
 static bool unknown_path(const json_t *root, const char *path, struct err *e)
 {
     path_list list = {0};
@@ -72,7 +72,7 @@ static const json_t *step_into(const json_t *node, const char *name)
     return member;
 }
 
-/* Sets *e when the path leads into a group without counts: "perf is not available: ...". */
+/* If a group has no numbers, sets *e to "perf is not available: ..." and returns true. */
 static bool not_available(const json_t *group, const char *name, struct err *e)
 {
     const char *reason = json_string_value(json_object_get(group, "reason"));
@@ -82,7 +82,7 @@ static bool not_available(const json_t *group, const char *name, struct err *e)
     return true;
 }
 
-/* Returns the node at the end of a path; NULL with *e when it does not exist. */
+/* Returns the node at the end of a path; NULL, with *e, if the path does not exist. */
 static const json_t *look_up(const json_t *root, const char *path, struct err *e)
 {
     char *names = xstrdup(path), *rest = NULL, *group = names;
@@ -102,8 +102,7 @@ static const json_t *look_up(const json_t *root, const char *path, struct err *e
     return node;
 }
 
-/* Like look_up, in the result of a measurement that is not made yet: a path counts as existing if
- * the measurement would fill it in. */
+/* Whether a path exists in a result with empty measurements, or whether measuring might add it. */
 static bool can_be(const json_t *root, const char *path, struct err *e)
 {
     char *names = xstrdup(path), *rest = NULL;
@@ -147,7 +146,8 @@ static bool value_of(const json_t *node, const char *path, struct formula_value 
     return true;
 }
 
-/* values: collects "PATH is VALUE, ..." for each path that was looked up; may be NULL. */
+/* The context of path_value.  values: gets "PATH is VALUE, ..." for the paths that are looked up;
+ * may be NULL. */
 struct asserted { const json_t *root; struct str *values; };
 
 static void note_value(struct str *values, const char *path, const struct formula_value *got)
@@ -228,7 +228,8 @@ bool report_number(const char *json, const char *expr, double *number, struct er
 }
 
 
-/* Returns the first path in expr that begins with names, or NULL.  expr's syntax must be valid. */
+/* Returns the first path in expr that begins with `names`, as "a.b"; NULL: there is none.  expr
+ * must have valid syntax. */
 static const char *find_path(const char *expr, const char *names)
 {
     size_t n = strlen(names);
@@ -242,7 +243,7 @@ static const char *find_path(const char *expr, const char *names)
     return NULL;
 }
 
-/* Whether expr has a path GROUP.MEMBER..., where the part after the dot begins with `member`. */
+/* Whether expr has a path that begins with GROUP.MEMBER; MEMBER "" stands for every member. */
 static bool names_group(const char *expr, const char *group, const char *member)
 {
     size_t n = strlen(group);
@@ -252,8 +253,8 @@ static bool names_group(const char *expr, const char *group, const char *member)
     return false;
 }
 
-/* Whether expr uses a meter's group without testing `available` or `reason`.  Only default meters
- * have these keys when they were not asked for. */
+/* Whether expr uses the group of a meter that was not requested, without testing the group's
+ * `available` or `reason`.  Only a default meter has these keys if it was not requested. */
 static bool lacks(const char *expr, const char *group, enum meter_id meter)
 {
     bool told = meters_default() & 1u << meter;
@@ -262,7 +263,7 @@ static bool lacks(const char *expr, const char *group, enum meter_id meter)
                       || names_group(expr, group, "reason")));
 }
 
-/* Checks the paths that need the clock, --cold or --huge-pages. */
+/* Checks that o asks for the clock, --cold and --huge-pages if paths of expr need them. */
 static bool clock_asked(const char *expr, const struct measure_opts *o, struct err *e)
 {
     bool clock = o->meters & METER_CLOCK;

@@ -11,10 +11,10 @@
 
 #define GROUP 0.8                        /* share of a category's width that bars fill */
 #define PALETTE 7
-#define FAR 1e100  /* larger values are gaps; on log axes also those below 1/FAR */
+#define FAR 1e100  /* larger values are not drawn; on log axes also those below 1 / FAR */
 #define LETTER 7.0                       /* mean width of a letter in pixels */
 #define ROW 16.0                         /* pixels from one line of text to the next */
-#define FEW_DECADES 1000.0  /* an axis with at most this ratio of its ends has few decades */
+#define FEW_DECADES 1000.0  /* a log axis has few decades if its end / its begin is at most this */
 #define LIMIT_S 30
 #define MOST_BYTES ((size_t)64 << 20)
 #define NEXT ", \\\n    "                /* between the parts of gnuplot's command plot */
@@ -26,10 +26,10 @@ struct chart_plot {
     const struct chart *c;
     struct str *out;
     int width, height;
-    struct chart_scale x, y;             /* pixel sizes are estimates; only their ratio is exact */
+    struct chart_scale x, y;             /* their `pixels` are estimates; only the ratio is exact */
     int n_bars;                          /* number of series drawn as bars */
     VEC(struct chart_box) taken;         /* boxes of texts and points, in pixels from the origin */
-    struct str layer[6];                 /* parts of the plot, the lowest first */
+    struct str layer[6];                 /* parts of the plot; later ones are drawn over earlier */
 };
 
 static const char *const colour_code[CHART_COLOURS] = {
@@ -69,7 +69,8 @@ static void widen(struct chart_scale *s, const double *value, int n)
         }
 }
 
-/* Returns the nearest of 1, 2 and 5 times a power of ten at or below v (up: at or above). */
+/* Returns the nearest number that is 1, 2 or 5 times a power of ten and at most v (up = false) or
+ * at least v (up = true). */
 static double notch(double v, bool up)
 {
     double power = pow(10, floor(log10(v))), digit = v / power;
@@ -78,7 +79,8 @@ static double notch(double v, bool up)
     return power * (digit >= 5 ? 5 : digit >= 2 ? 2 : 1);
 }
 
-/* Sets the ends of a scale that are not given, to include all values. */
+/* Sets the ends of a scale: those of the axis, or, if the axis has none, ends that include all
+ * values. */
 static bool settle(struct chart_scale *s, const struct chart_axis *a, char name, struct err *e)
 {
     if (a->lo != 0 || a->hi != 0) {
@@ -123,7 +125,7 @@ static bool find_scales(struct chart_plot *p, struct err *e)
         && settle(&p->y, &c->y, 'y', e);
 }
 
-/* Returns the x of value i.  bar: the number of bar series before this one. */
+/* Returns the x of value i.  bar: how many series of bars come before this one. */
 static double x_of(const struct chart_plot *p, const struct chart_series *s, int i, int bar)
 {
     if (has_x(s))
@@ -133,8 +135,9 @@ static double x_of(const struct chart_plot *p, const struct chart_series *s, int
 
 /* --- Texts ------------------------------------------------------------------------------------ */
 
-/* gnuplot replaces `commands` and @names before it parses strings, so these characters and quotes
- * are written as character codes. The label of a tick is also a format, so % is doubled. */
+/* Prints a text as a string of gnuplot.  gnuplot replaces `commands` and @names before it parses
+ * strings, so that ` and @, like quotes, must be written as character codes.  tick: whether the
+ * text is the label of a tick, which is also a format: % is then doubled. */
 static void put_quoted(struct str *out, const char *text, bool tick)
 {
     struct str shown = {0};
@@ -163,8 +166,8 @@ static void put_setting(struct chart_plot *p, const char *what, const char *text
 
 /* --- Axes ------------------------------------------------------------------------------------- */
 
-/* Prints the scale of an axis. On a logarithmic axis of few decades, gnuplot would write only one
- * or two numbers, so the places of the numbers are given. */
+/* Prints the scale of an axis.  On a logarithmic axis with few decades, gnuplot would write only
+ * one or two numbers, so the script says where numbers stand. */
 static void put_scale(struct chart_plot *p, char name, const struct chart_scale *s)
 {
     static const int digit[] = { 1, 2, 5 };
@@ -200,8 +203,8 @@ static void put_categories(struct chart_plot *p)
     str_printf(p->out, " scale 0%s\n", slanted ? " rotate by 35 right" : "");
 }
 
-/* Prints the axes. The caption is a second line of the x axis' name, because gnuplot then reserves
- * room for it. */
+/* Prints the axes.  The caption is printed as further lines of the x axis' name, because gnuplot
+ * then reserves room for it. */
 static void put_axes(struct chart_plot *p)
 {
     const struct chart *c = p->c;
@@ -220,7 +223,8 @@ static void put_axes(struct chart_plot *p)
 
 /* --- Labels ----------------------------------------------------------------------------------- */
 
-/* Reserves the box for a label, if it lies within the axes and overlaps no other. */
+/* Reserves a box for a label and returns true, if the box overlaps no other and does not lie beyond
+ * the axes to the left, at the bottom or at the top. */
 static bool take(struct chart_plot *p, struct chart_box b)
 {
     if (b.x0 < 0 || b.y0 < 0 || b.y1 > p->y.pixels)
@@ -242,7 +246,7 @@ static void put_label(struct chart_plot *p, const char *text, double x, double y
 }
 
 /* Writes the name of a line along its first piece: at the low end of a rising piece, at the right
- * end of a level one.  The name stands above the line, or below it where another name is above. */
+ * end of a level one.  The name stands above the line; if there is no room, below it. */
 static void put_along(struct chart_plot *p, const struct chart_series *s)
 {
     char more[128];
@@ -262,10 +266,10 @@ static void put_along(struct chart_plot *p, const struct chart_series *s)
 }
 
 /* Places a label at the first free position: right of the point, above, below, left, then further
- * away. */
+ * away.  If no position is free, places it right of the point. */
 static void put_beside(struct chart_plot *p, const char *text, double x, double y)
 {
-    /* distance from the point, in letters and rows */
+    /* distance from the point, x in letters and y in rows */
     static const struct { int x, y; } place[] = {
         { 1, 0 }, { 0, 1 }, { 0, -1 }, { -1, 0 }, { 1, 1 }, { 1, -1 }, { -1, 1 }, { -1, -1 },
         { 0, 2 }, { 0, -2 }, { 3, 0 }, { -3, 0 },
@@ -285,8 +289,8 @@ static void put_beside(struct chart_plot *p, const char *text, double x, double 
     put_label(p, text, x, y, more);
 }
 
-/* Reserves the boxes of the points of a series, or, with `labels`, prints the labels of the points.
- * The boxes of all series are reserved before any label is placed. */
+/* Reserves the boxes of the points of a series (labels = false), or prints the labels of the points
+ * (labels = true).  The caller must reserve the boxes of all series before it prints labels. */
 static void put_points(struct chart_plot *p, const struct chart_series *s, bool labels)
 {
     for (int i = 0; i < s->n; i++) {
@@ -300,7 +304,8 @@ static void put_points(struct chart_plot *p, const struct chart_series *s, bool 
     }
 }
 
-/* Writes over each bar its label, or the reason why the bar is missing. */
+/* Writes over each bar its label.  Where a bar cannot be drawn, writes its number, or "n/a" if it
+ * has none. */
 static void put_bar_labels(struct chart_plot *p, const struct chart_series *s, int bar)
 {
     for (int i = 0; i < s->n; i++) {
@@ -333,7 +338,7 @@ static void put_labels(struct chart_plot *p)
 
 /* --- Series ----------------------------------------------------------------------------------- */
 
-/* Prints whiskers, or the band of a line. */
+/* Prints the whiskers of bars or points, or the band of a line, if the series has them. */
 static void put_spread(struct chart_plot *p, struct str *layer, const struct chart_series *s)
 {
     if (!s->lo || !s->hi)
@@ -366,8 +371,9 @@ static void put_style(struct chart_plot *p, struct str *layer, const struct char
     put_quoted(layer, s->name, false);
 }
 
-/* Writes columns x, y and the ends of the whisker, if any. A missing value becomes a blank line,
- * which makes a gap. Returns the number of values. */
+/* Writes a data block with the columns x, y and, if any, the ends of the whisker.  A value that
+ * cannot be drawn becomes a blank line, which makes a gap.  Returns how many values can be
+ * drawn. */
 static int put_values(struct chart_plot *p, const struct chart_series *s, int bar)
 {
     int n = 0;
@@ -387,8 +393,8 @@ static int put_values(struct chart_plot *p, const struct chart_series *s, int ba
     return n;
 }
 
-/* Prints bars, then lines, then points; of each kind the strong ones last.  A series without values
- * is still in the legend. */
+/* Prints bars, then lines, then points; of each kind, the strong ones last.  A series without
+ * values still has its entry in the legend. */
 static void put_series(struct chart_plot *p)
 {
     static const int level[] = { [CHART_BARS] = 0, [CHART_LINE] = 2, [CHART_POINTS] = 4 };
@@ -417,8 +423,9 @@ static void put_series(struct chart_plot *p)
 
 /* --- The script ------------------------------------------------------------------------------- */
 
-/* Prints the head of the script. A name along a line has the line's angle, which depends on the
- * shape of the area within the axes; over a numeric axis, that shape is fixed. */
+/* Prints the head of the script.  A name along a line has the angle of the line, which depends on
+ * the shape of the area within the axes.  If the x axis is numeric, the script therefore fixes that
+ * shape. */
 static void put_head(struct chart_plot *p, enum chart_form form, const char *output)
 {
     bool numbers = p->c->n_categories == 0;
@@ -475,7 +482,7 @@ bool chart_ready(enum chart_form form, struct err *e)
     return err_fix(e, "apt-get install gnuplot-nox");
 }
 
-/* Runs gnuplot. -d: it does not read the user's own settings. */
+/* Runs gnuplot.  Its option -d makes it ignore the user's own settings. */
 static bool run_gnuplot(const struct str *script, const struct cancel *cancel, struct err *e)
 {
     const char *const argv[] = { "gnuplot", "-d", "/dev/fd/3", NULL };

@@ -15,9 +15,10 @@
 enum chart_mark { CHART_LINE, CHART_POINTS, CHART_BARS };
 enum chart_dash { DASH_NONE, DASH_LONG, DASH_DOTS };
 
-/* n values. Without x, value i is at category i (bars always are). A y of NAN is a value that was
- * not measured: it makes a gap in a line, or "n/a" instead of a bar. On a logarithmic axis a y at
- * or below 0 is also a gap in a line, and a bar is replaced by its number. */
+/* A series of n values.  If x is NULL, and always for bars, value i stands at category i.  A y of
+ * NAN is a value that was not measured: it makes a gap in a line, or "n/a" instead of a bar.  On a
+ * logarithmic axis, a y of 0 or less also makes a gap in a line; instead of a bar, its number is
+ * written. */
 struct chart_series {
     const char *name;                    /* NULL: not in the legend */
     enum chart_mark mark;
@@ -25,13 +26,13 @@ struct chart_series {
     const double *x, *y;
     const double *lo, *hi;               /* ends of whiskers, or of a line's band; NULL: none */
     const char *const *label;  /* texts beside points, over bars; NULL, or NULL entries: none */
-    int colour;                          /* 1..CHART_COLOURS; 0 = the next one */
+    int colour;                          /* 1..CHART_COLOURS; 0: by the index of the series */
     enum chart_dash dash;                /* how a line is drawn */
     bool along;  /* whether the name stands along the line and not in the legend */
-    bool strong;                         /* whether it is drawn larger, on top of the others */
+    bool strong;                         /* whether it is drawn larger, and over the others */
 };
 
-/* If lo and hi are both 0, the axis covers all values, and a linear axis also 0. */
+/* An axis from lo to hi.  If both are 0, it covers all values; a linear axis then also covers 0. */
 struct chart_axis {
     const char *label;                   /* name with its unit: "latency (ms)" */
     bool log;
@@ -42,7 +43,7 @@ struct chart {
     const char *title;                   /* may be NULL */
     const char *caption;                 /* below the chart, wrapped; may be NULL */
     struct chart_axis x, y;
-    int n_categories;                    /* 0 = x is a number */
+    int n_categories;                    /* 0: the x axis has numbers */
     const char *const *category;
     int n_series;
     const struct chart_series *series;
@@ -51,12 +52,13 @@ struct chart {
 
 enum chart_form { CHART_SCRIPT, CHART_SVG, CHART_PNG };
 
-/* Returns the format for the ending of a file name: .gp (the script), .svg or .png. */
+/* Sets *form to the format for the ending of a file name: .gp (the script), .svg or .png.  Returns
+ * false for other endings. */
 bool chart_form_of(const char *path, enum chart_form *form);
-/* Whether charts of this form can be drawn here.  ERR_ENV when gnuplot is missing. */
+/* Whether charts of this form can be drawn here.  ERR_ENV: gnuplot is missing. */
 bool chart_ready(enum chart_form form, struct err *e);
-/* Appends the file. Texts are UTF-8; characters that XML forbids are replaced. ERR_RANGE: no value
- * to draw, or an impossible axis (a logarithmic one from 0). */
+/* Appends the file.  Texts must be UTF-8; characters that XML forbids are left out or replaced.
+ * ERR_RANGE: there is no value to draw, or an axis is impossible, as a logarithmic one from 0. */
 bool chart_draw(const struct chart *c, enum chart_form form, const struct cancel *cancel,
                 struct str *out, struct err *e);
 #endif

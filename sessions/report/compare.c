@@ -26,7 +26,7 @@ static bool all_digits(const char *s, size_t n)
     return n > 0;
 }
 
-/* Returns the kind of a register or label, "zmm", "r64", ".L"; NULL: another word. */
+/* Returns the kind of a register or label: "zmm", "r64", ".L" ...; NULL: the word is neither. */
 static const char *register_kind(const char *w, size_t n)
 {
     static const char *const legacy = " ax bx cx dx si di bp sp ";
@@ -48,7 +48,8 @@ static const char *register_kind(const char *w, size_t n)
     return NULL;
 }
 
-/* Appends a line of assembly without the comment, with registers and labels by their kind. */
+/* Appends a line of assembly without its comment, and with every register and label replaced by its
+ * kind. */
 static void asm_key(struct str *out, const char *line)
 {
     size_t len = strcspn(line, "#");
@@ -65,7 +66,7 @@ static void asm_key(struct str *out, const char *line)
     }
 }
 
-/* A text in lines, with the key by which each line is compared. */
+/* A text cut into lines.  key: what is compared instead of each line. */
 struct cut_text { VEC(const char *) line; VEC(const char *) key; };
 
 static void cut(struct arena *a, const char *text, enum compare_of of, struct cut_text *out)
@@ -87,8 +88,8 @@ static void cut(struct arena *a, const char *text, enum compare_of of, struct cu
     }
 }
 
-/* Appends a difference, or a part of one: n lines of A and m of B, where line i of A is in one row
- * with line i of B. */
+/* Appends a difference: n lines of A and m of B, with line i of A and line i of B in one row.  If
+ * the row before is also different, both are parts of one difference. */
 static void put_difference(struct compare_lines *out, const char *const *a, int n,
                            const char *const *b, int m)
 {
@@ -174,8 +175,8 @@ int compare_tensors(const struct compare_side side[2],
     return n;
 }
 
-/* Whether two sites come from one access of the operator to one buffer.  Older measurements have
- * only the text. */
+/* Whether two sites come from one access of the operator, and to one buffer.  Older measurements
+ * have only the texts of sites, which must then be equal. */
 static bool same_access(const struct sim_site *a, const struct sim_site *b)
 {
     size_t n = strcspn(a->text, "["), m = strcspn(b->text, "[");
@@ -185,7 +186,8 @@ static bool same_access(const struct sim_site *a, const struct sim_site *b)
         && n == m && strncmp(a->text, b->text, n) == 0;
 }
 
-/* Whether two sites come from one access to a tensor, one of them perhaps through a tile. */
+/* Whether two sites, a of A and b of B, come from one access to a tensor; one of them may access a
+ * tile of the tensor. */
 static bool same_tensor(const struct compare_side side[2], const struct sim_site *a,
                         const struct sim_site *b)
 {

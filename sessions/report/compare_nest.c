@@ -7,7 +7,7 @@
 #include "kernels/base/str.h"
 #include "kernels/base/vec.h"
 
-#define BLOCKS_MOST 400  /* most blocks of one level; more are compared as plain lines */
+#define BLOCKS_MOST 400  /* most blocks of a body; a body with more is compared line by line */
 #define SAME_TENSOR 1.0                   /* score of two nests that write the same tensor */
 #define SAME_SIZE 2.0                     /* additional score if they also run equally often */
 #define SAME_BEGIN 0.5  /* additional score if they also begin with the same line */
@@ -16,8 +16,8 @@
 struct nest_block { int from, n; };
 struct text_lines { const char *const *line; int n; };
 
-/* A part of both texts: lines from[k] .. end[k] - 1 of side k, inside loops of outer[k]
- * iterations. */
+/* A part of both texts: lines from[k] .. end[k] - 1 of side k.  The loops around them have outer[k]
+ * iterations in all. */
 struct nest_part { int from[2], end[2]; double outer[2]; };
 
 struct nest_diff {
@@ -31,7 +31,8 @@ static int indent_of(const char *line)
     return (int)strspn(line, " ");
 }
 
-/* Lists the blocks in lines from .. end - 1; returns their number. BLOCKS_MOST + 1: too many. */
+/* Lists the blocks in lines from .. end - 1; returns their number, or BLOCKS_MOST + 1 if there are
+ * more than BLOCKS_MOST. */
 static int blocks_of(const struct text_lines *x, int from, int end, struct nest_block *out)
 {
     int n = 0, indent = from < end ? indent_of(x->line[from]) : 0;
@@ -51,8 +52,8 @@ static int blocks_of(const struct text_lines *x, int from, int end, struct nest_
 
 /* --- How alike two blocks are ----------------------------------------------------------------- */
 
-/* Returns the iterations of a line such as "for m, n.0 in range(64, 3):" or "for h in range(3,
- * 227):"; 1 for other lines. */
+/* Returns the iterations of a line that begins loops: 192 for "for m, n.0 in range(64, 3):", 224
+ * for "for h in range(3, 227):"; 1 for other lines. */
 static double trips_of(const char *line)
 {
     const char *p = line + indent_of(line), *in = strstr(p, " in ");
@@ -163,8 +164,8 @@ static void put_pair(struct nest_diff *d, const struct nest_part *in, struct nes
     align(d, &inside);
 }
 
-/* Returns best: best[i * (m + 1) + j] is the highest sum of scores of the blocks from i and from j
- * on. */
+/* Returns an array `best` (the caller frees it): best[i * (m + 1) + j] is the highest sum of scores
+ * with which blocks x[i] .. x[n - 1] can be paired with blocks y[j] .. y[m - 1] in their order. */
 static double *best_sums(const struct nest_diff *d, const struct nest_part *in,
                          const struct nest_block *x, int n, const struct nest_block *y, int m)
 {
@@ -179,8 +180,8 @@ static double *best_sums(const struct nest_diff *d, const struct nest_part *in,
     return best;
 }
 
-/* Aligns the blocks of two bodies in their order.  Blocks of A without a counterpart come before
- * those of B. */
+/* Aligns the blocks of two bodies in their order.  Between two pairs of blocks, the unpaired blocks
+ * of A come before those of B. */
 static void align(struct nest_diff *d, const struct nest_part *in)
 {
     struct nest_block x[BLOCKS_MOST + 1], y[BLOCKS_MOST + 1];

@@ -1,5 +1,5 @@
-/* Aligns two printed loop nests: puts nests beside each other that write the same tensor and run
- * about as often, even if other nests share more lines. */
+/* Aligns two printed programs: nests that write the same tensor about as often stand beside each
+ * other, even if other nests share more lines. */
 #ifndef TS_SESSIONS_COMPARE_NEST_H
 #define TS_SESSIONS_COMPARE_NEST_H
 #include "kernels/base/diff.h"

@@ -10,7 +10,8 @@
 
 const char *const graph_change_name[] = { "", "new", "layout", "loops" }; /* ORDER graph_change */
 
-/* Returns the node whose loops compute node n. */
+/* Returns the node whose loops compute node n: the one that n is attached to or inlined into, or
+ * n. */
 static int nest_of(const struct program *p, int n)
 {
     const struct graph *g = p->graph;
@@ -33,7 +34,8 @@ static bool is_stored(const struct func *f, const struct program *p, int tensor)
     return false;
 }
 
-/* Whether some node of a nest (or, with `inside` false, some node outside of it) reads a tensor. */
+/* Whether a tensor is read by some node in the nest of node `of` (inside = true), or by some node
+ * outside that nest (inside = false). */
 static bool is_read(const struct program *p, const int *nest, int of, int tensor, bool inside)
 {
     for (int n = 0; n < p->graph->n_nodes; n++)
@@ -42,7 +44,7 @@ static bool is_read(const struct program *p, const int *nest, int of, int tensor
     return false;
 }
 
-/* Adds what all nodes of a nest compute and move to the row of the nest's own node. */
+/* Sets the FLOPs and moved bytes of a row to those of all nodes in the nest of row->node. */
 static void add_nest(const struct program *p, const int *nest, struct graph_row *row)
 {
     const struct graph *g = p->graph;
@@ -96,7 +98,7 @@ static bool same_tile(const char *tensor, const char *axis, const char *other, c
     return streq(tensor, other) && streq(axis, at);
 }
 
-/* Returns the name of the stage inside which node n is computed; "": none. */
+/* Returns the name of the stage to which node n is attached; "": to none. */
 static const char *computed_in(const struct program *p, int n)
 {
     int at = p->stage[n]->attach;

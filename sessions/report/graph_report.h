@@ -11,15 +11,15 @@
 enum graph_change { GRAPH_SAME, GRAPH_NEW, GRAPH_LAYOUT, GRAPH_LOOPS };
 extern const char *const graph_change_name[];            /* "" "new" "layout" "loops" */
 
-/* A tensor and the node that computes it. node: -1: the caller provides the tensor. nest: the node
- * whose loops compute the tensor. This is the node itself, or the one that it is computed in or
- * inlined into. bytes: size of the stored tensor; 0: it is never stored as a whole (a tile,
- * inlined).
+/* A tensor and the node that computes it. `node`: -1: the caller provides the tensor.  `nest`: the
+ * node whose loops compute the tensor: `node` itself, or the node that it is attached to or inlined
+ * into; -1: the caller provides the tensor. `bytes`: size of the stored tensor; 0: it is never
+ * stored as a whole, but only in tiles or not at all.
  *
- * The other members belong to a node with a nest of its own, and cover all nodes in that nest.
- * flops: without work that the program skips in paddings. moved: bytes of the tensors that the nest
- * reads and writes, each counted once.  bound_s: least time by the roofline of these bytes and
- * FLOPs; 0: unknown. */
+ * The other members are set only if `nest` is `node`, and count all nodes in that nest. `flops`:
+ * without work that the program skips in paddings.  `moved`: bytes of the tensors that the nest
+ * reads and writes, each counted once.  `bound_s`: least time in seconds, by the roofline of these
+ * bytes and FLOPs; 0: unknown. */
 struct graph_row {
     int tensor, node, nest;
     double bytes, flops, moved, bound_s;
@@ -28,15 +28,16 @@ struct graph_row {
 struct graph_rows { int n; struct graph_row *row; double bound_s; };
 
 /* Describes the tensors of p in arena a: first those that the caller provides, then the results of
- * nodes in their order. before: the program before the last step, or NULL; model: NULL: no bounds;
- * m: gives the ISA and the number of threads, may be NULL. */
+ * the nodes in their order.  before: the program before the last step; NULL: no changes are shown.
+ * model: NULL: no bounds are computed.  m: the measurement whose ISA and number of threads the
+ * bounds are for; may be NULL. */
 struct graph_rows graph_rows(struct arena *a, const struct program *p, const struct program *before,
                              const struct machine_model *model, const struct measurement *m);
 
-/* Prints where the layout of a tensor comes from: "set by a step", "from Conv"; "" for a plain
+/* Prints where the layout of a tensor comes from: "set by a step", "from Conv"; nothing for a plain
  * layout. */
 void graph_layout_origin(struct str *out, const struct program *p, int tensor);
-/* Prints the notation of the layout of a tensor; if it has none, its shape. */
+/* Prints the notation of a tensor's layout; if the layout has none, its dims and extents. */
 void graph_layout_text(struct str *out, const struct program *p, int tensor);
 
 /* Prints `tilescope show SESSION --what graph --json` (sessions/schema.md). */

@@ -62,7 +62,8 @@ static json_t *causes_json(const struct lens *l)
     return list;
 }
 
-/* Returns a list for each group of sets; each of these lists has the misses by time. */
+/* Returns a list of rows, one for each group of sets; a row has the misses in each part of the
+ * time. whole: whether the time is the whole run, and not the part that the lens shows. */
 static json_t *grid_json(const struct lens *l, bool whole)
 {
     int rows = l->n_sets < GRID_ROWS ? l->n_sets : GRID_ROWS, most = GRID_COLUMNS;

@@ -17,7 +17,7 @@ int64_t network_report_constant_bytes(const struct network *net)
     return bytes;
 }
 
-/* Prints the shape of a tensor without leading extents of 1: "64x56x56". */
+/* Prints a blank and the shape of a tensor without leading extents of 1: " 64x56x56". */
 static void print_shape(struct str *out, const struct tensor *t)
 {
     int d = 0;
@@ -61,7 +61,7 @@ static json_t *json_of_calls(const struct network *net, const struct network_mea
     return list;
 }
 
-/* Returns the seconds of all calls of a task in a run; 0: not timed. */
+/* Returns the seconds that all calls of a task take in a run; 0: they were not timed. */
 static double seconds_of(const struct network *net, const struct network_measurement *m, int task)
 {
     double sum = 0;

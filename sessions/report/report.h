@@ -6,15 +6,16 @@
 #include "sessions/file/session.h"
 
 /* Prints `tilescope run --json`: operator, steps, verified, max_rel_err, latency_ms, gflops,
- * peak_fraction, baselines, counters...
- * machine: fingerprint of the machine that measured m; NULL = not measured.  model: the model of
- * that machine, for the roofline; NULL = none. */
+ * peak_fraction, baselines, counters... m: NULL: not measured.  machine: fingerprint of the machine
+ * that measured m; NULL: unknown.  model: the model of that machine, for the roofline; NULL: there
+ * is none. */
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
                      unsigned meters, const char *machine,
                      const struct machine_model *model);
-/* A contender of `tilescope bench`.  name: its name on the command line.  command: the command of
- * an external program, which has no session; else NULL.  gpu: the GPU that was simulated for
- * simulated_ms, because no device could time the kernel; NULL: nothing was simulated. */
+/* A contender of `tilescope bench`.  `name`: its name on the command line.  `command`: of an
+ * external program, which has no session: its command; else NULL.  `gpu`: the GPU that was
+ * simulated for `simulated_ms`, because no device could time the kernel; NULL: nothing was
+ * simulated. */
 struct bench_entry {
     const char *name, *command;
     const struct session *session;
@@ -32,12 +33,12 @@ void report_ablation_json(struct str *out, const char *name, const struct ablati
 struct port_pressure;
 void report_asm_json(struct str *out, const struct program *p, const char *assembly,
                      const struct code_lines *lines, const struct port_pressure *ports);
-/* Prints `tilescope machine --json`; model NULL = not measured. */
+/* Prints `tilescope machine --json`.  model: NULL: the machine was not measured. */
 void report_machine_json(struct str *out, const struct machine *m,
                          const struct machine_model *model);
 struct event_sets;
 struct nvidia_info;
-/* Prints `tilescope meters --json`; nvidia: an array of NVIDIA_COUNT. */
+/* Prints `tilescope meters --json`.  nvidia: an array of NVIDIA_COUNT elements. */
 void report_meters_json(struct str *out, const struct meter_info *m, int n,
                         const struct nvidia_info *nvidia, const struct event_sets *sets);
 void report_ops_json(struct str *out);
@@ -46,17 +47,18 @@ void report_ops_json(struct str *out);
  * if not, ERR_NAME names the missing option.  An EXPR that only tests `available` or `reason` of a
  * default meter needs no request for that meter. */
 bool report_assert_asked(const char *expr, const struct measure_opts *o, struct err *e);
-/* Checks the paths of an EXPR before measuring: json is a result with empty measurements.  ERR_NAME
- * for a path that no result can have. */
+/* Checks the paths of an EXPR before measuring.  json: a result with empty measurements.  ERR_NAME:
+ * no result can have some path. */
 bool report_assert_named(const char *json, const char *expr, struct err *e);
-/* Returns an empty measurement for such a result.  isa: the ISA of the later measurement. */
+/* Returns an empty measurement, for the JSON of report_assert_named.  isa: the ISA of the later
+ * measurement. */
 struct measurement report_empty(const char *isa);
-/* Evaluates EXPR (formula.h) over a JSON text.  Names are paths, like latency_ms.median and
- * counters.sim.by_tensor.Inp.l1_misses.  ERR_NAME for a path that does not exist, ERR_TYPE for a
- * value that was not measured.  *values (values may be NULL) lists the values of the paths:
+/* Evaluates EXPR (formula.h) over a JSON text and sets *holds.  Names are paths, like
+ * latency_ms.median and counters.sim.by_tensor.Inp.l1_misses.  ERR_NAME: a path does not exist;
+ * ERR_TYPE: a value was not measured.  values (may be NULL): gets the values of the paths, as
  * "gflops is 97.5, verified is true". */
 bool report_assert(const char *json, const char *expr, bool *holds, struct str *values,
                    struct err *e);
-/* Like report_assert, for an EXPR whose value is a number. */
+/* Like report_assert, for an EXPR whose value is a number; sets *number. */
 bool report_number(const char *json, const char *expr, double *number, struct err *e);
 #endif

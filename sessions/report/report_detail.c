@@ -8,7 +8,7 @@ static json_t *classes_json(const struct sim_classes *c)
                      "conflict", JSON(c->conflict));
 }
 
-/* Writes the buckets up to the last one that is not empty. */
+/* Writes the buckets, without the empty ones at the end. */
 static json_t *reuse_json(const struct sim_reuse *r)
 {
     int n = SIM_REUSE_BUCKETS;

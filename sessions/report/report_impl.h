@@ -4,12 +4,13 @@
 #include <jansson.h>
 #include "profile/measure/measure.h"
 
-/* Returns `latency_ms`; null when nothing was timed. */
+/* Returns the value of `latency_ms`; JSON's null if nothing was timed. */
 json_t *report_latency_json(const struct latency *l);
-/* Returns `counters`: the numbers of the simulator and of the other requested meters. */
+/* Returns the value of `counters`: the numbers of the simulator and of the other requested
+ * meters. */
 json_t *report_counters_json(const struct measurement *m, unsigned meters);
-/* Returns `counters.sim.detail`; null when it was not asked for. */
+/* Returns the value of `counters.sim.detail`; JSON's null if it was not requested. */
 json_t *report_detail_json(const struct sim_result *s);
-/* Returns the algorithms that steps chose, as text; null: every operator is computed as defined. */
+/* Returns the algorithms that steps chose, as a JSON text; JSON's null: they chose none. */
 json_t *report_algorithms(const struct program *p);
 #endif

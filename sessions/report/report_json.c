@@ -1,4 +1,5 @@
-/* Prints results as JSON.  schema.md documents every key and must change with this file. */
+/* Prints results as JSON.  sessions/schema.md documents every key; whoever changes keys here must
+ * change it too. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,8 @@ static json_t *levels_json(const struct sim_result *s)
     return list;
 }
 
-/* Adds how the threads of a warp access memory at a site; null when nothing can be improved. */
+/* For a GPU: adds `says`, a text on how the threads of a warp access memory at a site; null:
+ * nothing can be improved. */
 static void put_words(json_t *o, const struct sim_result *s, const struct sim_site *t)
 {
     struct str text = {0};
@@ -84,7 +86,8 @@ static json_t *sites_json(const struct sim_result *s)
     return list;
 }
 
-/* Adds the bytes between L1 and L2, L2 and L3, and the last level and memory, for rooflines. */
+/* Adds the bytes between L1 and L2, between L2 and L3, and between the last level and memory, for
+ * rooflines; nothing if only one level was simulated. */
 static void put_bytes(json_t *o, const struct sim_result *s)
 {
     static const char *const below[] = { "l2_bytes", "l3_bytes" };
@@ -145,7 +148,8 @@ static void event_key(char *out, size_t size, const char *name)
     out[n] = '\0';
 }
 
-/* Adds counts by name, derived metrics, and for events that took turns their share of the time. */
+/* Adds counts by name, the metrics computed from them, and for events that were counted in turns
+ * the share of the time in which each was counted. */
 static void put_counts(json_t *o, const struct counts *p)
 {
     json_t *metrics = json_object(), *running = json_object();
@@ -190,7 +194,8 @@ json_t *report_latency_json(const struct latency *l)
     return l->runs == 0 ? json_null() : json_of_fields(measured_latency_fields, l);
 }
 
-/* Sets key to x; null when x is unknown or infinite. 0 is an ordinary value of an error. */
+/* Sets `key` to an error x; to null if it is not known or infinite.  0 is an ordinary error, so
+ * `known` must say whether x is known. */
 static void put_error(json_t *o, const char *key, bool known, double x)
 {
     json_put(o, key, JSON_IF(known && x < ORACLE_INFINITE, x));
@@ -345,13 +350,13 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
                           "conversions", JSON(p->n_conversions));
     put_result(o, m, meters);
     json_put(o, "roofline", roofline_json(p->base, m, model), "machine", JSON_OR_NULL(machine),
-             "isa", json_null());        /* set later; this keeps its place before "compiler" */
+             "isa", json_null());        /* its place; the next call sets it */
     json_put_fields(o, fields_part(measured_fields, "compiler", NULL), m);
     json_put(o, "seed", JSON_IF(m->outcome != OUTCOME_NONE, m->seed));
     json_print(out, o, 8);
 }
 
-/* Returns the 95 % interval of a ratio of times. */
+/* Returns a ratio of times with its 95 % interval; null: it is unknown. */
 static json_t *ratio_json(const struct compared *r)
 {
     return r->verdict ? json_make("value", JSON(r->ratio.ratio), "low", JSON(r->ratio.low),

@@ -7,7 +7,7 @@
 
 #include "kernels/base/vec.h"
 
-#define DECADES_DOWN 4.0  /* the chart begins at most this many decades below the peak */
+#define DECADES_DOWN 4.0  /* the chart shows at most so many decades below the highest speed */
 
 int roofline_steps(const struct history *h, const struct machine_model *model,
                    struct roof_step *out, int max)
@@ -38,7 +38,8 @@ static void cover(double v, double *lo, double *hi)
     }
 }
 
-/* Covers the points and the places where each level's roof meets the highest peak. */
+/* The ranges cover the points, and the places where the roof of each level meets the highest
+ * peak. */
 struct roof_span roofline_steps_span(const struct machine_model *model, int threads,
                                      const struct roof_step *step, int n)
 {
@@ -83,8 +84,8 @@ static void add_roof(struct roofline_picture *p, const char *name, double x0, do
                                                 .colour = strong ? CHART_COLOURS : 0 });
 }
 
-/* Adds the slopes of memory levels up to the highest peak, and the peaks from the steepest slope
- * on. */
+/* Adds the slope of each memory level, up to the highest peak; and the peak of each instruction
+ * set, from the steepest slope on. */
 static void add_roofs(struct roofline_picture *p)
 {
     const struct machine_model *m = p->model;

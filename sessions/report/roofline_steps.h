@@ -6,12 +6,12 @@
 #include "profile/machine/roofline.h"
 #include "sessions/report/chart.h"
 
-/* A timed step.  position: in the ledger, 0 = the operator without steps; step: its text, owned by
- * the history; here: whether it leads to the current state. */
+/* A timed step.  `position`: its row in the ledger; 0: the operator without steps.  `step`: its
+ * text, owned by the history.  `here`: whether its state is the current one. */
 struct roof_step { int position; const char *step; bool here; int threads; struct roofline r; };
 
-/* Stores the timed steps of the current branch up to its current state, in order, at most max.
- * model may be NULL.  Returns the number of timed steps, even above max. */
+/* Stores at most `max` of the timed steps of the current branch, in order, up to its current state.
+ * model may be NULL.  Returns the number of timed steps, which may be more than max. */
 int roofline_steps(const struct history *h, const struct machine_model *model,
                    struct roof_step *out, int max);
 
@@ -21,7 +21,7 @@ struct roof_span { double x_lo, x_hi, y_lo, y_hi; };
 struct roof_span roofline_steps_span(const struct machine_model *model, int threads,
                                      const struct roof_step *step, int n);
 
-/* Draws the chart.  ERR_RANGE when no step was timed. */
+/* Draws the chart.  ERR_RANGE: no step was timed. */
 bool roofline_steps_chart(const struct history *h, const struct machine_model *model,
                           enum chart_form form, const struct cancel *cancel, struct str *out,
                           struct err *e);

@@ -6,7 +6,8 @@
 #include "profile/measure/program_text.h"
 #include "sessions/file/json.h"
 
-/* Whether a line is a loop step.  `loop rfactor` is not: it changes the graph, as layouts do. */
+/* Whether a line is a loop step.  `loop rfactor` does not count as one, because it changes the
+ * graph. */
 static bool is_loop_line(const char *line)
 {
     return str_starts(line, "loop ") && !str_starts(line, "loop rfactor");
@@ -21,7 +22,7 @@ bool space_report(struct arena *a, const struct program *p, int threads, struct 
     machine_read(&m);
     struct loop_opts o = { .threads = threads, .last_cache = machine_last_cache(&m),
                            .target = program_text_target(p, NULL) };
-    const struct layout_opts layouts = { .pad = true };       /* as the tuner has it */
+    const struct layout_opts layouts = { .pad = true };       /* as in the tuner (kernels.c) */
     int n_settings = 0, n_base = 0;
     for (int i = 0; i < p->n_steps; i++) {
         if (str_starts(p->steps[i], "set "))

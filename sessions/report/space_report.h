@@ -1,5 +1,5 @@
-/* Reports the search spaces of the auto-tuner for a program, its layout space and the loop space
- * over its present layouts, as text and as JSON (sessions/schema.md). */
+/* Reports the search spaces of the auto-tuner for a program: its layout space, and the loop space
+ * over its present layouts.  Prints them as text and as JSON (sessions/schema.md). */
 #ifndef TS_SESSIONS_SPACE_REPORT_H
 #define TS_SESSIONS_SPACE_REPORT_H
 #include "explorer/space/layout_space.h"
@@ -8,16 +8,16 @@
 struct spaces {
     const struct layout_space *layouts;
     const struct loop_space *loops;
-    /* whether the space contains the program's layouts, or loops */
+    /* whether the layout space contains the program's layouts, and the loop space its loops */
     bool layouts_known, loops_known;
-    /* why the space does not contain the layouts, or loops */
-    struct point_why layouts_why, loops_why;
-    int64_t factor[LAYOUT_KNOBS];         /* if layouts_known: the program's layouts */
-    struct loop_point point;              /* if loops_known: the program's loops */
+    struct point_why layouts_why, loops_why;  /* if not: why not */
+    int64_t factor[LAYOUT_KNOBS];         /* if layouts_known: the point of the program's layouts */
+    struct loop_point point;              /* if loops_known: the point of the program's loops */
 };
 
-/* Builds both spaces in arena a.  Keeps the settings (`set ...`) of p, and its layouts for the loop
- * space.  threads > 1 allows parallel loops.  ERR_NAME when the operator has no template. */
+/* Builds both spaces in arena a.  The points of the layout space keep the `set` steps of p; those
+ * of the loop space keep all steps of p except loop steps.  threads > 1 allows parallel loops.
+ * ERR_NAME: the operator has no template. */
 bool space_report(struct arena *a, const struct program *p, int threads, struct spaces *out,
                   struct err *e);
 void space_report_text(struct str *out, const struct spaces *s);
