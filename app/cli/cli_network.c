@@ -9,6 +9,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
 #include "profile/measure/measure_network.h"
+#include "sessions/export/export_command.h"
 #include "sessions/export/network_export.h"
 #include "sessions/file/arrays.h"
 #include "sessions/file/kernels_text.h"
@@ -238,7 +239,9 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
         };
         ok = network_export(net, values, &x, folder, e);
         str_printf(out, "%s: %d kernels, each verified; check and time the library with\n"
-                   "make -C %s check\n", folder, net->n_tasks, folder);
+                   "make -C ", folder, net->n_tasks);
+        export_put_word(out, folder);
+        str_add(out, " check\n");
     }
     if (!ok && !there)
         rmdir(folder);                    /* does nothing unless the folder is empty */

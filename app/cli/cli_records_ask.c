@@ -56,6 +56,21 @@ static bool find_machine(struct ask *k, const char *name, struct err *e)
     return found || none_such(e, "machine", name, "list");
 }
 
+/* Whether the calendar has the day, and the clock the time, of a date as "2026-11-21T06:19:47Z",
+ * perhaps without its end. */
+static bool exists(const char *date)
+{
+    struct tm t = { .tm_mday = 1 };
+    sscanf(date, "%4d-%2d-%2dT%2d:%2d:%2d", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
+           &t.tm_min, &t.tm_sec);
+    t.tm_year -= 1900;
+    t.tm_mon--;
+    struct tm same = t;
+    timegm(&same);
+    return same.tm_mon == t.tm_mon && same.tm_mday == t.tm_mday && same.tm_hour == t.tm_hour
+        && same.tm_min == t.tm_min && same.tm_sec == t.tm_sec;
+}
+
 /* Reads the date of --before: "2026-11-21", perhaps with a time, or "30d" for 30 days ago. */
 static bool read_date(struct ask *k, const char *text, struct err *e)
 {
@@ -76,8 +91,9 @@ static bool read_date(struct ask *k, const char *text, struct err *e)
     for (size_t i = 0; fits && i < n; i++)
         fits = form[i] == '0' ? text[i] >= '0' && text[i] <= '9' : text[i] == form[i];
     k->f.before = text;
-    return fits || err_set(e, ERR_RANGE, "--before %s: expected a date as 2026-11-21, or 30d for"
-                                         " 30 days ago", text);
+    return (fits && exists(text))
+        || err_set(e, ERR_RANGE, "--before %s: expected a date as 2026-11-21, or 30d for 30 days"
+                   " ago", text);
 }
 
 static bool read_outcome(struct ask *k, const char *text, struct err *e)

@@ -69,16 +69,17 @@ static bool says_how(enum opt o)
     return o == OPT_RESUME || o == OPT_OUTPUT || o == OPT_JSON || o == OPT_NO_COLOR;
 }
 
+/* Sets k->path.  The name has a hash of the options, which does not depend on their order. */
 static bool kept_path(const struct args *a, const struct study *s, struct report_file *k,
                       struct err *e)
 {
     uint64_t hash = 0;
     if (!dir_state(&k->path, e))
         return false;
-    for (int i = 0; i < a->given.len; i++) {
-        const struct given *g = &a->given.data[i];
-        if (!says_how(g->opt))
-            hash = hash_bytes(g->value, strlen(g->value), hash ^ (uint64_t)(g->opt + 1));
+    for (int o = 0; o < OPT_COUNT; o++) {
+        const char *value = args_value(a, (enum opt)o);
+        if (value && !says_how((enum opt)o))
+            hash = hash_bytes(value, strlen(value), hash ^ (uint64_t)(o + 1));
     }
     str_printf(&k->path, "/study-%s-%08llx.json", s->id, (unsigned long long)(hash & 0xffffffff));
     return true;

@@ -263,8 +263,8 @@ int model_code(enum view v);
  * iteration), those of the next enclosing loop, or else of the next inner one.  In the view of the
  * graph, these are the operands and consumers of the tensor under the cursor. */
 bool model_lit(const struct model *m, enum view v, int i);
-/* Whether a key would be refused here, so that the key bar leaves it out: a key for loops while the
- * cursor is on none, or a key for the layout of a tensor whose layout cannot be chosen. */
+/* Whether the key bar leaves a key out, because it would be refused here: a key for the loop or the
+ * access of a line that has none, or for the layout of a tensor whose layout cannot be chosen. */
 bool model_key_refused(const struct model *m, const struct key_binding *b);
 /* Return the object under the cursor: in the layout view the index of a tensor, or -1; in the list
  * of branches the name of a branch, or NULL; on the start screen an entry, or NULL. */

@@ -157,11 +157,44 @@ static bool marked_last(struct model *m, const char *line)
     return axis >= 0 && was->axis[axis].ann == LOOP_SERIAL;
 }
 
+/* Whether the annotation that `line` makes is legal for the loop under the cursor. */
+static bool mark_fits(struct model *m, const struct program *copy, const char *line)
+{
+    const struct stage *s;
+    const struct program *ignored;
+    struct str step = {0};
+    struct err e;
+    int axis;
+    bool fits = model_loop(m, &s, &axis) && model_fill_in(m, model_toggled(m, line), &step)
+             && program_apply_line(copy, str_text(&step), &ignored, &e);
+    str_free(&step);
+    return fits;
+}
+
+/* A line of the nest can have several loops, and the cursor comes to the first.  If this one cannot
+ * have the annotation, moves the cursor to the innermost loop of the line that can, if any. */
+static void choose_loop(struct model *m, const char *line)
+{
+    struct scroll *at = &m->pane[VIEW_NEST].scroll;
+    const struct line *l = doc_at(&m->pane[VIEW_NEST].doc, at);
+    if (!l || l->n_items < 2 || at->item != 0)
+        return;
+    struct arena *a = arena_new();
+    const struct program *copy = model_try_on(a, model_program(m));
+    if (!mark_fits(m, copy, line)) {
+        at->item = l->n_items - 1;
+        while (at->item > 0 && !mark_fits(m, copy, line))
+            at->item--;
+    }
+    arena_free(a);
+}
+
 /* Annotates the loop under the cursor, or removes the annotation.  If the current step has added
  * it, takes that step back instead, so that pressing the key twice leaves no step. */
 static void toggle_mark(struct model *m, const char *line)
 {
     struct str text = {0};
+    choose_loop(m, line);
     if (!marked_last(m, line)) {
         run_line(m, model_toggled(m, line));
         return;

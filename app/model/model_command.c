@@ -499,7 +499,7 @@ static bool run_line(struct model *m, const char *line)
         model_note_replaced(m, history_position(m->session->history), &same);
     }
     bool undone = str_starts(line, "undo") || str_starts(line, "redo");
-    bool back = undone || str_starts(line, "goto");
+    bool back = undone || str_starts(line, "goto") || str_starts(line, "branch ");
     if (undone)
         model_undone(m);
     if (effect == EFFECT_STATE)
@@ -508,8 +508,7 @@ static bool run_line(struct model *m, const char *line)
     str_free(&same);
     if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
         m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
-    if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
-        && !back && !str_starts(line, "branch")) {
+    if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches && !back) {
         model_info(m, "the undone steps were measured: branch %s keeps them",
                    history_branch(m->session->history, branches)->name);
         m->message.stays = true;

@@ -11,7 +11,6 @@
 #include "explorer/expert/expert.h"
 #include "kernels/base/file.h"
 
-#define FILES_MAX 200
 #define EXPERTS_OFFERED 9
 
 struct word_list {
@@ -44,7 +43,7 @@ static void offer_files(struct word_list *w)
     str_free(&folder_path);
     if (!d)
         return;
-    for (struct dirent *f = readdir(d); f && w->found.len < FILES_MAX; f = readdir(d)) {
+    for (struct dirent *f = readdir(d); f; f = readdir(d)) {
         if (!str_starts(f->d_name, start) || (f->d_name[0] == '.' && start[0] != '.'))
             continue;
         bool folder = f->d_type == DT_DIR;

@@ -189,11 +189,22 @@ bool model_misses_of(struct model *m)
     return true;
 }
 
+/* Whether the line under the cursor of the focused view names a loop, or, outside the views of
+ * code, at least a tensor: then Enter goes to it. */
+static bool line_leads(const struct model *m, enum key_context context)
+{
+    const struct pane_doc *p = &m->pane[focused_view(m)];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    return l && l->stage && (l->loop || context != KEYS_CODE);
+}
+
 bool model_key_refused(const struct model *m, const struct key_binding *b)
 {
     const struct stage *s;
     int axis, tensor = b->context == KEYS_LAYOUT ? model_tensor(m) : -1;
     struct err ignored;
+    if (streq(b->line, "loop_of") || streq(b->line, "access_of"))
+        return !line_leads(m, b->context);
     if (b->context == KEYS_NEST && strstr(b->line, "%D"))
         return !model_loop(m, &s, &axis);
     return tensor >= 0 && b->action == ACTION_ASK

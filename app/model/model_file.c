@@ -264,8 +264,12 @@ void model_opened(struct model *m, struct app_job *j)
         model_error(m, &j->e);
         return;
     }
-    if (m->overlay == OVERLAY_ASK)
+    if (m->overlay == OVERLAY_ASK) {      /* a question about the document to leave */
         model_give_up(m);
+        free(m->recover);                 /* the start screen keeps these changes */
+        m->recover = NULL;
+        m->overlay = OVERLAY_NONE;
+    }
     model_ask_save(m, AFTER_OPEN, j->session);
     j->session = NULL;
 }

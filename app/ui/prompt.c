@@ -86,15 +86,17 @@ void prompt_remember(struct prompt *p, const char *line)
 {
     if (line[0] == 0)
         return;
-    for (int i = 0; i < p->history.len; i++)
-        if (streq(p->history.data[i], line) || p->history.len >= HISTORY_MAX) {
-            free(p->history.data[i]);
-            int behind = p->history.len - i - 1;
-            memmove(&p->history.data[i], &p->history.data[i + 1],
-                    (size_t)behind * sizeof *p->history.data);
-            p->history.len--;
-            break;
-        }
+    int old = 0, n = p->history.len;
+    while (old < n && !streq(p->history.data[old], line))
+        old++;
+    if (old == n && n >= HISTORY_MAX)
+        old = 0;
+    if (old < n) {
+        free(p->history.data[old]);
+        memmove(&p->history.data[old], &p->history.data[old + 1],
+                (size_t)(n - old - 1) * sizeof *p->history.data);
+        p->history.len--;
+    }
     vec_push(&p->history, xstrdup(line));
     str_printf(&p->fresh, "%s\n", line);
     p->history_at = p->history.len;

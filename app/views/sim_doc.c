@@ -491,7 +491,7 @@ static void put_summary(struct doc *d, const struct sim_result *s,
             str_add(&text, "; of the source: the compiler may run other loops (autovectorize on)");
     } else {
         str_printf(&text, "not available: %s", s->reason);
-        str_add(&text, k->simulates && streq(s->reason, "not asked for") ? k->simulates : "");
+        str_add(&text, k->simulates && streq(s->reason, SIM_NOT_ASKED) ? k->simulates : "");
     }
     measurement_doc_row(d, "sim:", STYLE_PLAIN, 0, &text, k->width);
 }

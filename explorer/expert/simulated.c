@@ -5,11 +5,12 @@
 #include "profile/build/nvrtc.h"
 #include "profile/measure/program_text.h"
 
-/* Compiles the kernels of p, and stores their properties in *out.  Without NVRTC, returns true and
- * leaves out->compiled false. */
-static bool compile(struct arena *a, const struct program *p, struct expert_rating *out,
-                    struct err *e)
+/* Compiles the kernels of p, and stores their properties on a device in *out.  device: NULL: the
+ * default.  Without NVRTC, returns true and leaves out->compiled false. */
+static bool compile(struct arena *a, const struct program *p, const struct gpu_device *device,
+                    struct expert_rating *out, struct err *e)
 {
+    const struct gpu_limits limits = gpu_limits_of(device ? device : gpu_device_default());
     struct gpu_build b;
     struct err none = {0};
     bool ok = true;
@@ -20,7 +21,7 @@ static bool compile(struct arena *a, const struct program *p, struct expert_rati
     }
     for (int i = 0; out->compiled && i < b.n; i++) {
         const struct gpu_kernel *k = &b.kernel[i];
-        double share = gpu_occupancy(&gpu_sm_90, k);
+        double share = gpu_occupancy(&limits, k);
         out->registers = k->registers > out->registers ? k->registers : out->registers;
         out->shared = k->shared > out->shared ? k->shared : out->shared;
         out->stack = k->stack > out->stack ? k->stack : out->stack;
@@ -40,7 +41,7 @@ bool expert_first_without_stack(const char *spec, const struct expert_schedule *
         const struct program *p;
         int at;
         bool ok = !cancelled(c) && program_replay(a, spec, s[i].step, s[i].n, &p, &at, &none)
-               && compile(a, p, &r, &none);
+               && compile(a, p, NULL, &r, &none);
         arena_free(a);
         if (cancelled(c))
             return err_set(e, ERR_CANCEL, "cancelled");
@@ -57,7 +58,7 @@ bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const
 {
     struct arena *a = arena_new();
     *out = (struct expert_rating){0};
-    bool ok = compile(a, p, out, e) && gpu_memory_rate(p, o, c, &out->cost, e);
+    bool ok = compile(a, p, o->device, out, e) && gpu_memory_rate(p, o, c, &out->cost, e);
     double hidden = out->occupancy * gpu_sm_90.warps / EXPERT_WARPS;
     out->ns = out->cost.ns / (out->compiled && hidden < 1 ? hidden : 1);
     arena_free(a);

@@ -97,7 +97,7 @@ static bool run_command(struct history *h, enum command_id id, const struct step
     case COMMAND_UNDO:   return history_undo(h, number, e);
     case COMMAND_REDO:   return history_redo(h, number, e);
     case COMMAND_GOTO:   return history_goto(h, number, e);
-    case COMMAND_BRANCH: return history_branch_new(h, arg->text, e);
+    case COMMAND_BRANCH: return history_fork(h, arg->text, e);
     case COMMAND_SWITCH: return history_branch_switch(h, arg->text, e);
     case COMMAND_DELETE: return history_branch_delete(h, arg->text, e);
     case COMMAND_MEASURE: return true;
@@ -125,8 +125,9 @@ static bool take_place(const char *line, const struct step_word *w, int n, int f
         err_set(e, ERR_RANGE, "a step moves by 1 to %d places", MOST_PLACES);
         return error_at(e, line, w[1].col, w[1].len);
     }
-    *to = streq(w->text, "up") ? from - places : from + places;
-    if (*to > 0)
+    bool possible = from >= 1 && from <= INT_MAX - MOST_PLACES;
+    *to = !possible ? from : streq(w->text, "up") ? from - places : from + places;
+    if (*to > 0 || !possible)             /* history_rebase refuses an impossible number */
         return true;
     err_set(e, ERR_RANGE, from == 1 ? "step %d is the first one"
                                     : "step %d cannot move up by %d", from, places);

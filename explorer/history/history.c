@@ -251,7 +251,11 @@ bool history_goto(struct history *h, int position, struct err *e)
     h->said_at = 0;
     h->said = position == at
             ? NULL : arena_printf(h->arena, "left step %d; `goto %d` goes back there", at, at);
-    history_here(h)->at = path[position];
+    struct branch *b = history_here(h);
+    if (b->went != b->at + 1)
+        b->left = b->at;
+    b->at = path[position];
+    b->went = b->at + 1;
     return true;
 }
 
@@ -267,6 +271,22 @@ bool history_branch_new(struct history *h, const char *name, struct err *e)
     name = arena_strdup(h->arena, name);
     vec_push(&h->branches, (struct branch){ .name = name, .tip = at, .at = at });
     h->current = h->branches.len - 1;
+    return true;
+}
+
+bool history_fork(struct history *h, const char *name, struct err *e)
+{
+    int from = h->current;
+    if (!history_branch_new(h, name, e))
+        return false;
+    struct branch *b = &h->branches.data[from];
+    bool back = b->went == b->at + 1 && b->left != b->at && history_leads(h, b->at, b->left)
+             && history_leads(h, b->left, b->tip);
+    h->said_at = 0;
+    h->said = !back ? NULL
+            : arena_printf(h->arena, "branch %s starts at step %d; %s is at its step %d again",
+                           name, depth_of(h, b->at), b->name, depth_of(h, b->left));
+    b->at = back ? b->left : b->at;
     return true;
 }
 
@@ -382,13 +402,45 @@ static bool timed(const struct measurement *m)
     return m && m->outcome == OUTCOME_OK && m->latency.runs > 0 && m->latency.min_ms > 0;
 }
 
+static bool made_so(const struct measurement *m, const char *isa, const char *compiler,
+                    int threads)
+{
+    return timed(m) && streq(m->isa, isa) && (!compiler[0] || streq(m->compiler, compiler))
+        && (m->threads > 1 ? m->threads : 1) == threads;
+}
+
+/* Makes an older measurement of a state its current one; the current one takes its place. */
+static void swap_measured(struct state *s, struct other_measured *x)
+{
+    const struct measurement *now = s->measured;
+    s->measured = x->m;
+    x->m = now;
+}
+
+/* Makes the state's measurement that was made in the same way as m the current one again, if a
+ * measurement made in another way has replaced it. */
+static void recall_same_way(struct history *h, struct state *s, const struct measurement *m)
+{
+    for (int i = h->others.len - 1;
+         i >= 0 && s->measured && !measurement_same_way(s->measured, m); i--) {
+        struct other_measured *x = &h->others.data[i];
+        if (x->state == s->id && x->m && measurement_same_way(x->m, m))
+            swap_measured(s, x);
+    }
+}
+
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest)
 {
-    struct measurement *both = xmalloc(sizeof *both);
+    recall_same_way(h, h->states.data[state], m);
     const struct measurement *old = history_state(h, state)->measured;
+    bool other_way = timed(old) && !measurement_same_way(m, old);
+    if (other_way && !newest && m->outcome == OUTCOME_OK && m->latency.runs == 0
+        && streq(m->isa, old->isa))
+        return false;
+    struct measurement *both = xmalloc(sizeof *both);
     *both = *m;
     bool stays = measurement_merge(both, old, newest);
-    if (old && m->latency.runs > 0 && timed(old) && !measurement_same_way(m, old)) {
+    if (other_way) {
         vec_push(&h->others, (struct other_measured){ state, old });
         history_forget_measured(h, state);
     }
@@ -397,24 +449,14 @@ bool history_add_measured(struct history *h, int state, const struct measurement
     return stays;
 }
 
-static bool made_so(const struct measurement *m, const char *isa, const char *compiler,
-                    int threads)
-{
-    return timed(m) && streq(m->isa, isa) && (!compiler[0] || streq(m->compiler, compiler))
-        && (m->threads > 1 ? m->threads : 1) == threads;
-}
-
 void history_prefer(struct history *h, int state, const char *isa, const char *compiler,
                     int threads)
 {
     struct state *s = h->states.data[state];
     for (int i = h->others.len - 1; i >= 0 && !made_so(s->measured, isa, compiler, threads); i--) {
         struct other_measured *x = &h->others.data[i];
-        if (x->state != state || !made_so(x->m, isa, compiler, threads))
-            continue;
-        const struct measurement *now = s->measured;
-        s->measured = x->m;
-        x->m = now;
+        if (x->state == state && made_so(x->m, isa, compiler, threads))
+            swap_measured(s, x);
     }
 }
 

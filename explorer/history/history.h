@@ -19,8 +19,9 @@ struct state {
     const struct measurement *measured; /* NULL = not measured yet */
 };
 /* at: the current state of the branch; tip: its last state.  After an undo, the tip comes after
- * `at`. */
-struct branch { const char *name; int tip; int at; };
+ * `at`.  went: 1 + the state to which the last goto led; left: the state before that goto, or
+ * before the first of several. */
+struct branch { const char *name; int tip, at, went, left; };
 
 struct history;
 bool history_new(const char *spec, struct history **out, struct err *e);
@@ -51,8 +52,8 @@ bool history_keeps_undone(const struct history *h);
  * that change, and a redo repeats it (rebase.h); else they go one step back or forward. */
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
-/* Describes the last undo, redo or goto: "undid: edit 3 loop split C N 8", "undid step 7: ...", or
- * "left step 12; `goto 12` goes back there". */
+/* Describes the last undo, redo, goto or fork: "undid: edit 3 loop split C N 8",
+ * "undid step 7: ...", or "left step 12; `goto 12` goes back there". */
 const char *history_said(const struct history *h);
 /* Returns the number of the past step whose change the last undo reverted or the last redo
  * repeated; 0: the last undo, redo or goto only moved between states. */
@@ -62,6 +63,10 @@ bool history_goto(struct history *h, int position, struct err *e);
 /* Starts a branch at the current state and switches to it.  A name has 1 to 40 letters, digits
  * and _ . ~ - */
 bool history_branch_new(struct history *h, const char *name, struct err *e);
+/* The same; if a goto has led back to the current state, the branch that is left returns to the
+ * step before that goto: the user went back only to start the new one, and in lists and comparisons
+ * the old one keeps its steps.  Sets history_said. */
+bool history_fork(struct history *h, const char *name, struct err *e);
 /* Returns the index of a branch; -1, with *e, when no branch has that name. */
 int history_branch_find(const struct history *h, const char *name, struct err *e);
 /* Notes that the branches, as they are now, are saved in a file. */
@@ -76,8 +81,11 @@ bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 /* Stores a copy of *m, including *m->sim.detail. */
 void history_set_measured(struct history *h, int state, const struct measurement *m);
-/* Merges a new measurement into the state's measurement.  newest: the new time is stored even if
- * the older one is faster.  Returns whether the older, faster time was kept. */
+/* Merges a new measurement into the state's measurement that was made in the same way
+ * (measurement_same_way).  If there is none, the new one becomes the current one, and
+ * history_prefer can bring an older time back.  But a new one without a time does not replace a
+ * time of the same isa.  newest: the new measurement is stored even if the older time is faster or
+ * the new one has no time.  Returns whether the older, faster time was kept. */
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
 /* Makes the state's measurement with this isa, compiler and number of threads the current one
  * again, if a measurement made in another way has replaced it.  compiler: as in struct measurement;

@@ -12,6 +12,13 @@ static const char *owner_of(const struct step *s)
     return at_other ? s->arg[0].text : s->target;
 }
 
+/* Returns how many words after the target name tensors or stages, although a loop can have the same
+ * name: 1 for B in "loop cache_read C B at=K" of a bmm. */
+static int n_tensors(const struct step *s)
+{
+    return str_starts(step_info(s->kind)->syntax, "T T2");
+}
+
 /* The present names of the loops of a stage, or of the dimensions of a layout. */
 struct loop_names { int n; const char *of[MAX_DIMS * 4]; };
 
@@ -126,7 +133,7 @@ static void write_from(struct renaming *r, int i, const char *begun)
         text += 3;
     }
     struct loop_names now = {0};
-    if (i >= 3 && !r->word[i].quoted && !has(&r->names, text, strlen(text)))
+    if (i >= 3 + n_tensors(r->step) && !r->word[i].quoted && !has(&r->names, text, strlen(text)))
         now = now_called(r->a, &r->names, text);
     const char *quote = r->word[i].quoted ? "\"" : "";
     if (now.n == 0)
@@ -187,7 +194,7 @@ bool rename_other_loops(struct arena *a, const struct program *was, const struct
         || !step_words(a, s->text, &w, &n, &ignored))
         return false;
     const struct stage *x = was->stage[before], *y = now->stage[after];
-    for (int i = 3; i < n; i++) {
+    for (int i = 3 + n_tensors(s); i < n; i++) {
         const char *name = w[i].text + (str_starts(w[i].text, "at=") ? 3 : 0);
         if (!is_other_part(x, y, name))
             continue;
@@ -244,7 +251,7 @@ const char *rename_why_gone(struct arena *a, const struct program *p, const stru
     bool loops = own->code == ERR_NAME && streq(step_info(s->kind)->room, "loop");
     int stage = loops ? program_stage(p, owner_of(s)) : -1;
     const char *why = NULL;
-    for (int i = 0; stage >= 0 && i < s->n_args + s->n_opts && !why; i++) {
+    for (int i = n_tensors(s); stage >= 0 && i < s->n_args + s->n_opts && !why; i++) {
         const char *name = i < s->n_args ? s->arg[i].text : s->opt[i - s->n_args].text;
         struct str text = {0};
         if (!name || stage_axis(p->stage[stage], name) >= 0)

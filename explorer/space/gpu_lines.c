@@ -70,6 +70,18 @@ static void add_name(struct str *out, const char *name)
         str_printf(out, " %s", name);
 }
 
+/* Makes a loop over one thread if no output axis has more than one element: the tiles need a bound
+ * loop around them. */
+static void need_thread(struct gpu_writer *w)
+{
+    struct gpu_loops *last = &w->loop[w->g->n_output - 1];
+    for (int a = 0; a < w->g->n_output; a++)
+        if (w->loop[a].thread)
+            return;
+    last->thread = last->tile;
+    last->tile = NULL;
+}
+
 /* Orders the loops: blocks, threads, outer reductions, inner reductions (in reverse order),
  * vthreads, the register tile. */
 static void order(struct gpu_writer *w)
@@ -169,6 +181,7 @@ void gpu_point_lines(const struct loop_space *s, struct arena *a, const struct l
         split_axis(&w, i);
         reduces = reduces || s->gpu->axis[i].reduce;
     }
+    need_thread(&w);
     int at = gpu_copies_at(w.g, p);
     w.copies = at < 0 ? NULL : w.loop[at].outer;
     order(&w);

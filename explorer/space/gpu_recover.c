@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct gpu_reading {
     const struct gpu_nest *g;
+    struct arena *a;
     int n; const struct step *const *step;
     struct point_why *why;
 };
@@ -30,7 +32,7 @@ static bool contains(const char *fused, const char *name)
     size_t n = strlen(name);
     for (const char *at = fused; at; at = strchr(at, '_')) {
         at += *at == '_';
-        if (strncmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == '_'))
+        if (strncasecmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == '_'))
             return true;
     }
     return false;
@@ -40,25 +42,30 @@ static bool contains(const char *fused, const char *name)
  * thread. */
 static const char *fate_of(const struct gpu_reading *r, const char *name)
 {
+    const char *fate = NULL;
     for (int i = 0; i < r->n; i++) {
         const struct step *s = r->step[i];
         if (!strcaseeq(s->target, r->g->name) || s->n_args == 0 || !contains(s->arg[0].text, name))
             continue;
         if (s->kind == STEP_LOOP_VTHREAD)
-            return "vthread";
+            fate = "vthread";
         if (s->kind == STEP_LOOP_BIND && s->n_args > 1)
-            return str_starts(s->arg[1].text, "block") ? "block" : "thread";
+            fate = strncasecmp(s->arg[1].text, "block", 5) == 0 ? "block" : "thread";
+        if (s->kind == STEP_LOOP_SERIAL)
+            fate = NULL;
     }
-    return NULL;
+    return fate;
 }
 
-static const struct step *split_of(const struct gpu_reading *r, const char *axis)
+/* Returns the last split of a loop; NULL: the loop is not split. */
+static const struct step *split_of(const struct gpu_reading *r, const char *loop)
 {
+    const struct step *last = NULL;
     for (int i = 0; i < r->n; i++)
         if (r->step[i]->kind == STEP_LOOP_SPLIT && strcaseeq(r->step[i]->target, r->g->name)
-            && r->step[i]->n_args > 1 && strcaseeq(r->step[i]->arg[0].text, axis))
-            return r->step[i];
-    return NULL;
+            && r->step[i]->n_args > 1 && strcaseeq(r->step[i]->arg[0].text, loop))
+            last = r->step[i];
+    return last;
 }
 
 /* Sets the knob of a part to the choice of this size.  Returns false if there is no such choice.  A
@@ -77,32 +84,63 @@ static bool choose(struct gpu_reading *r, const struct loop_space *s, const stru
                 "this size", x->name, (long long)size);
 }
 
+/* Multiplies the part that a loop became by the extent of the loop, which is not split.  Returns
+ * false if the loop was fused so that nothing tells its part. */
+static bool read_whole(struct gpu_reading *r, const char *loop, int64_t extent,
+                       struct gpu_sizes *out)
+{
+    const char *fate = fate_of(r, loop);
+    for (int i = 0; i < r->n; i++) {
+        const struct step *s = r->step[i];
+        if (!strcaseeq(s->target, r->g->name))
+            continue;
+        if (s->kind == STEP_LOOP_SPLIT && s->n_args > 1 && contains(s->arg[0].text, loop))
+            return miss(r, "split", "loop %.60s is fused and then split", s->arg[0].text);
+        for (int k = 0; k < s->n_args && s->kind == STEP_LOOP_FUSE && !fate; k++)
+            if (strcaseeq(s->arg[k].text, loop))
+                return miss(r, "fuse", "loop %.60s is fused into a loop that is not bound", loop);
+    }
+    int64_t *part = !fate                  ? &out->tile
+                  : streq(fate, "block")   ? &out->outer
+                  : streq(fate, "vthread") ? &out->vthread
+                                           : &out->thread;
+    *part *= extent;
+    return true;
+}
+
+/* Multiplies the parts of *out by the extents of the loops into which `loop` is split. */
+static bool read_loop(struct gpu_reading *r, const char *loop, int64_t extent,
+                      struct gpu_sizes *out)
+{
+    const struct step *split = split_of(r, loop);
+    int64_t inner = 1, first = 0;
+    if (!split)
+        return read_whole(r, loop, extent, out);
+    /* a split with one factor makes two loops, and the factor is the size of the second one */
+    int n = split->n_args, added = n == 2;
+    for (int i = 2 - added; i < n; i++) {
+        int64_t f = strtoll(split->arg[i].text, NULL, 10);
+        if (f < 1)
+            return miss(r, "split", "a factor of loop %.60s is not written", loop);
+        if (!read_loop(r, arena_printf(r->a, "%s.%d", loop, i - 1 + added), f, out))
+            return false;
+        inner *= f;
+    }
+    if (!added)
+        first = strtoll(split->arg[1].text, NULL, 10);
+    return read_loop(r, arena_printf(r->a, "%s.0", loop),
+                     first > 0 ? first : (extent + inner - 1) / inner, out);
+}
+
 static bool read_output(struct gpu_reading *r, const struct loop_space *s,
                         const struct gpu_axis *x, struct loop_point *p)
 {
-    const struct step *split = split_of(r, x->name);
-    int64_t vthread = 1, thread = 1, tile = 1;
-    for (int i = 1; split && i < split->n_args; i++) {
-        char name[80];
-        /* a split with one factor makes two loops, and the factor is the size of the second one */
-        snprintf(name, sizeof name, "%s.%d", x->name, split->n_args == 2 ? 1 : i - 1);
-        const char *fate = fate_of(r, name);
-        int64_t f = strtoll(split->arg[i].text, NULL, 10);
-        if (f < 1 && i > 1)
-            return miss(r, "split", "a factor of loop %s is not written", x->name);
-        if (!fate)
-            tile *= f;
-        else if (streq(fate, "thread"))
-            thread *= f;
-        else if (streq(fate, "vthread"))
-            vthread *= f;
-    }
-    if (!split && x->extent > 1 && !fate_of(r, x->name))
+    struct gpu_sizes size = { 1, 1, 1, 1 };
+    if (!split_of(r, x->name) && x->extent > 1 && !fate_of(r, x->name))
         return miss(r, "bind", "loop %s is not bound", x->name);
-    if (!split && fate_of(r, x->name) && streq(fate_of(r, x->name), "thread"))
-        thread = x->extent;
-    return choose(r, s, x, x->vthread, vthread, p) && choose(r, s, x, x->thread, thread, p)
-        && choose(r, s, x, x->tile, tile, p);
+    return read_loop(r, x->name, x->extent, &size)
+        && choose(r, s, x, x->vthread, size.vthread, p)
+        && choose(r, s, x, x->thread, size.thread, p) && choose(r, s, x, x->tile, size.tile, p);
 }
 
 /* Returns the loop at which a shared tile is copied; NULL: none is. */
@@ -240,7 +278,7 @@ bool gpu_point_from_lines(const struct loop_space *s, const char *const *line, i
     struct arena *a = arena_new();
     const struct step **step = ARENA_ARRAY(a, const struct step *, n + 1);
     struct point_why unused;
-    struct gpu_reading r = { .g = s->gpu, .step = step, .why = why ? why : &unused };
+    struct gpu_reading r = { .g = s->gpu, .a = a, .step = step, .why = why ? why : &unused };
     struct err e;
     *r.why = (struct point_why){ .step = "" };
     memset(p, 0, sizeof *p);

@@ -60,7 +60,8 @@ struct gpu_nest {
 struct gpu_sizes { int64_t outer, vthread, thread, tile; };
 struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point *p, int axis);
 /* Returns the GPU index to which the loops of an output axis are bound: 0 for x, 1 for y, 2 for z.
- * An axis of extent 1 has no loops to bind. */
+ * An axis of extent 1 has no loops to bind; but if all have this extent, the last one is bound to
+ * a thread. */
 int gpu_index_of(const struct gpu_nest *g, int axis);
 /* Returns the reduction whose inner part is the innermost of those with more than one iteration;
  * -1: no inner part has more than one. */

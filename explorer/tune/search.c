@@ -80,9 +80,10 @@ static int measure_pool(struct search *s, int want, struct err *e)
     int n = search_pick(s, want, c);
     if (n == 0)
         return 0;
-    search_follow(s, c, n);
+    int followed = search_follow(s, c, n);
     bool go_on = search_measure(s, c, n, e);
-    search_follow_measured(s);
+    if (followed >= 0)
+        search_follow_measured(s, c[followed]);
     return go_on ? n : -1;
 }
 

@@ -51,13 +51,14 @@ static void note_pool(struct search *s, const struct tune_candidate *x, struct f
     }
 }
 
-void search_follow(struct search *s, struct tune_candidate *const *picked, int n)
+int search_follow(struct search *s, struct tune_candidate *const *picked, int n)
 {
     struct follow *f = s->o.follow;
+    int found = -1;
     struct tune_candidate c = { .trial = -1, .ms = INFINITY, .reason = "" };
     struct follow_round r = { .trials = s->trial.len, .apart = -1 };
     if (!f || !s->p->followed)
-        return;
+        return -1;
     r.learned = s->p->ranks && s->p->ranks(s->p->ctx);
     if (s->p->followed(s->p->ctx, f, s->round, &c)) {
         struct tune_candidate *x = &c;
@@ -70,16 +71,19 @@ void search_follow(struct search *s, struct tune_candidate *const *picked, int n
         r.apart = c.point ? nearest(s, c.arm, c.point) : -1;
         note_pool(s, &c, &r);
         for (int i = 0; i < n; i++)
-            if (f->trial < 0 && is_it(s, &c, picked[i]))
-                f->trial = s->trial.len + i;
+            if (f->trial < 0 && found < 0 && is_it(s, &c, picked[i]))
+                found = i;
     }
     vec_push(&f->round, r);
+    return found;
 }
 
-/* Stores the latency of the followed schedule, if it was measured. */
-void search_follow_measured(struct search *s)
+void search_follow_measured(struct search *s, const struct tune_candidate *picked)
 {
     struct follow *f = s->o.follow;
-    if (f && f->trial >= 0 && f->trial < s->trial.len)
-        f->ms = s->trial.data[f->trial]->ms;
+    const struct tune_candidate *c = text_set_find(&s->measured, picked->text, picked->hash);
+    if (!c)
+        return;
+    f->trial = c->trial;
+    f->ms = c->ms;
 }

@@ -80,10 +80,11 @@ bool search_measure(struct search *s, struct tune_candidate **c, int n, struct e
 bool search_should_stop(const struct search *s);
 
 /* search_follow.c.  search_follow: notes the score and rank of the followed schedule in this round;
- * must be called before the picked candidates are measured.  search_follow_measured: notes its
- * latency, if it was one of them. */
-void search_follow(struct search *s, struct tune_candidate *const *picked, int n);
-void search_follow_measured(struct search *s);
+ * must be called before the picked candidates are measured.  Returns the index of the schedule
+ * among them; -1: it is none of them.  search_follow_measured: notes the number and the latency of
+ * its trial, if this picked candidate was measured. */
+int search_follow(struct search *s, struct tune_candidate *const *picked, int n);
+void search_follow_measured(struct search *s, const struct tune_candidate *picked);
 
 /* search_layout.c: returns the next arm to visit in the joint stage; -1: none is left. */
 int search_next_arm(struct search *s);

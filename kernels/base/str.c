@@ -30,6 +30,7 @@ void str_reserve(struct str *s, size_t more)
     size_t cap = s->cap ? 2 * s->cap : 64;
     s->cap = cap < need ? need : cap;
     s->data = xrealloc(s->data, s->cap);
+    s->data[s->len] = '\0';
 }
 
 void str_add_n(struct str *s, const char *text, size_t n)

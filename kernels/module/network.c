@@ -344,7 +344,7 @@ static bool add_part(struct linker *k, int i, struct err *e)
     struct err why = *e;
     err_set(e, why.code, "kernel %d of the network, %.200s: %.300s", i,
             k->net->graph->tensor[p->out].name, why.text);
-    return false;
+    return err_fix(e, "%s", why.fix);
 }
 
 /* --- The network ------------------------------------------------------------------------------ */

@@ -44,7 +44,8 @@ struct onnx_attr {
 };
 
 struct onnx_node {
-    /* name: the node's own name, or the name of its first output */
+    /* name: the node's own name, or the name of its first output; domain: "" for the default one,
+     * "ai.onnx" */
     const char *name, *op, *domain;
     int n_in, n_out, n_attr;
     const char *const *in, *const *out;   /* "" for an optional input or output that is left out */
@@ -64,10 +65,12 @@ struct onnx_port {
 /* The shape that a model declares for a value inside its graph (value_info).  An open dim is -1. */
 struct onnx_declared { const char *name; int rank; const int64_t *dims; };
 
+struct onnx_file;
 struct onnx_model {
     struct arena *arena;
     void *data;                           /* the bytes of the file; large tensors point into them */
     const char *file;                     /* path of the file; NULL: read from memory */
+    const struct onnx_file *external;     /* other files with its data (onnx_external.h) */
     const char *name, *producer;          /* name of the graph; program that wrote it, or "" */
     int64_t opset, ir;                    /* versions of the operators and of the file format */
     int n_nodes, n_init, n_in, n_out, n_declared;

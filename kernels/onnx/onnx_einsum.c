@@ -163,11 +163,12 @@ static bool einsum(struct imp *im)
     if (n != im->n->n_in)
         return onnx_refuse(im, "attribute equation has %d terms for %d inputs", n, im->n->n_in);
     implicit(l, n, &result);
-    if (*s == '-') {
-        s += s[1] == '>' ? 2 : 0;
-        if (!read_term(im, &s, &result))
-            return false;
-    }
+    bool arrow = str_starts(s, "->");
+    s += arrow ? 2 : 0;
+    if (arrow && !read_term(im, &s, &result))
+        return false;
+    if (*s)
+        return onnx_refuse(im, "attribute equation: \"%s\" is not valid here", s);
     for (int d = 0; d < result.n; d++)
         if (!has(&l[0], result.at[d]) && !(n == 2 && has(&l[1], result.at[d])))
             return onnx_refuse(im, "letter %c is in no input", result.at[d]);

@@ -9,6 +9,17 @@
 
 #include "kernels/base/str.h"
 
+/* Adds the file to the list, unless it is there. */
+static void note_file(struct onnx_external *x, const char *path, const struct stat *st)
+{
+    for (const struct onnx_file *f = *x->files; f; f = f->next)
+        if (streq(f->path, path))
+            return;
+    struct onnx_file *f = ARENA_NEW(x->a, struct onnx_file);
+    *f = (struct onnx_file){ *x->files, arena_strdup(x->a, path), *st };
+    *x->files = f;
+}
+
 /* Whether the real path of the file lies below the real path of the folder. */
 static bool is_inside(const char *folder, const char *path)
 {
@@ -39,7 +50,9 @@ bool onnx_external_open(struct onnx_external *x, struct err *e)
                 (long long)x->offset, x->n);
     else
         ok = true;
-    if (!ok && x->fd >= 0)
+    if (ok)
+        note_file(x, str_text(&path), &st);
+    else if (x->fd >= 0)
         close(x->fd);
     str_free(&path);
     return ok;

@@ -4,14 +4,21 @@
 #define TS_ONNX_EXTERNAL_H
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
+#include "kernels/base/arena.h"
 #include "kernels/base/err.h"
+
+/* A file from which data of a model were read. st: its state then. */
+struct onnx_file { const struct onnx_file *next; const char *path; struct stat st; };
 
 struct onnx_external {
     const char *folder, *location;        /* folder: ends with /; location: a path in the folder */
     int64_t offset;
     size_t n;                             /* number of bytes to read, from `offset` on */
     int fd;
+    struct arena *a;
+    const struct onnx_file **files;       /* the list, in arena a, that gets the file */
 };
 
 /* Opens the file, and checks that it lies in the folder and has enough bytes.  Allocate memory for

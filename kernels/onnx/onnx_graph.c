@@ -168,7 +168,7 @@ static const struct handler *find_handler(const struct onnx_node *n)
     const struct handler *const tables[] = { onnx_window_ops, onnx_math_ops, onnx_move_ops,
                                              onnx_logic_ops, onnx_index_ops, onnx_resize_ops,
                                              onnx_einsum_ops };
-    if (n->domain[0] && !streq(n->domain, "ai.onnx"))
+    if (n->domain[0])
         return NULL;
     for (int t = 0; t < COUNT_OF(tables); t++)
         for (const struct handler *h = tables[t]; h->op; h++)

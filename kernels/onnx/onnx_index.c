@@ -246,8 +246,11 @@ static bool one_hot(struct imp *im)
         !onnx_in_stmt(im, 2, &values))
         return false;
     struct shape s = *onnx_shape_of(im, ids), out = { .rank = s.rank + 1 }, wide = out;
-    if (depth < 1 || depth > 1 << 20 || out.rank > MAX_RANK || at->shape.rank == 0)
+    if (!(depth >= 1 && depth <= 1 << 20))
         return onnx_refuse(im, "a depth of %g is not possible", depth);
+    if (out.rank > MAX_RANK || at->shape.rank == 0)
+        return onnx_refuse(im, "its indices have %d dimensions; 1 to %d are possible",
+                           at->shape.rank, MAX_RANK - 1);
     if (!onnx_axis_in(im, onnx_attr_int(im, "axis", -1), out.rank, &axis))
         return false;
     for (int d = 0, k = 0; d < out.rank; d++)
@@ -375,9 +378,11 @@ static bool scatter(struct imp *im)
     int64_t n = onnx_shape_elems(&s), m = onnx_shape_elems(&us);
     if (!v->data || !(v->data->i || v->data->f))
         return onnx_refuse(im, "its indices %s are not constant", v->name);
-    if ((how[0] && !streq(how, "none")) || n + m > MAX_MATRIX)
-        return onnx_refuse(im, "reduction %s of %lld elements is not supported", how,
-                           (long long)(n + m));
+    if (how[0] && !streq(how, "none"))
+        return onnx_refuse(im, "reduction %s is not supported", how);
+    if (n + m > MAX_MATRIX)
+        return onnx_refuse(im, "its data and updates have %lld elements; at most %d are possible",
+                           (long long)(n + m), MAX_MATRIX);
     if (!streq(im->n->op, "ScatterND") &&
         !onnx_axis_in(im, onnx_attr_int(im, "axis", 0), s.rank, &axis))
         return false;

@@ -126,10 +126,11 @@ static bool bit_shift(struct imp *im)
     return onnx_done(im, left ? x : onnx_emit1(im, "floor", x));
 }
 
-/* Translates Ceil, Round (halves to even numbers) and Sign. */
+/* Translates Ceil, Round (halves to even numbers) and Sign.  From 2^23 on, float32 holds only whole
+ * numbers, and x + 0.5 would be rounded: there Round is x itself. */
 static bool rounding(struct imp *im)
 {
-    int x, y, z, tie, odd;
+    int x, y, z, tie, odd, small;
     if (!onnx_in_stmt(im, 0, &x))
         return false;
     if (streq(im->n->op, "Ceil"))
@@ -143,10 +144,12 @@ static bool rounding(struct imp *im)
     int up = onnx_emit_affine(im, x, 1, 0.5);
     y = onnx_emit1(im, "floor", up);
     int half = onnx_emit1(im, "floor", onnx_emit_affine(im, y, 0.5, 0));
+    int size = onnx_emit1(im, "abs", x), limit = onnx_emit_number(im, 0x1p23);
     return onnx_emit2(im, "equal", up, y, &tie) &&
            onnx_emit2(im, "sub", y, onnx_emit_affine(im, half, 2, 0), &odd) &&
            onnx_emit2(im, "mul", tie, odd, &odd) && onnx_emit2(im, "sub", y, odd, &y) &&
-           onnx_done(im, y);
+           onnx_emit2(im, "less", size, limit, &small) &&
+           onnx_emit_where(im, small, y, x, &y) && onnx_done(im, y);
 }
 
 /* Functions of one tensor, each translated to several statements. */

@@ -16,12 +16,13 @@ static bool identity(struct imp *im)
 /* Translates Dropout. In inference it drops nothing. */
 static bool dropout(struct imp *im)
 {
+    const struct value *v = onnx_in_value(im, 0);
     const struct value *training = onnx_has_in(im, 2) ? onnx_in_value(im, 2) : NULL;
+    const struct onnx_tensor *mode = training ? training->data : NULL;
     double ratio = onnx_attr_float(im, "ratio", 0.5);
-    if (onnx_has_in(im, 1) && !onnx_in_float(im, 1, &ratio))
+    if (!v || (onnx_has_in(im, 1) && !onnx_in_float(im, 1, &ratio)))
         return false;
-    if (training && ratio != 0 &&
-        (!training->data || !training->data->i || training->data->i[0]))
+    if (training && ratio != 0 && (!mode || !mode->i || mode->elems == 0 || mode->i[0]))
         return onnx_refuse(im,
                            "only inference is supported, and its input %s is not the constant "
                            "false",
@@ -29,10 +30,10 @@ static bool dropout(struct imp *im)
     if (im->m->opset < 7 && !onnx_attr_int(im, "is_test", 0) && onnx_wants_out(im, 1))
         return onnx_refuse(im, "only inference is supported, and the mask belongs to training");
     if (onnx_wants_out(im, 1)) {
-        struct shape shape = onnx_in_value(im, 0)->shape, whole = onnx_at_least_1d(&shape);
+        struct shape whole = onnx_at_least_1d(&v->shape);
         im->type = TYPE_BOOL;
-        onnx_set_out(im, 1, onnx_emit_expand(im, onnx_emit_number(im, 1), &whole), &shape);
-        im->type = onnx_in_value(im, 0)->type;
+        onnx_set_out(im, 1, onnx_emit_expand(im, onnx_emit_number(im, 1), &whole), &v->shape);
+        im->type = v->type;
     }
     return identity(im);
 }
@@ -52,7 +53,7 @@ static bool reshaped(struct imp *im, const struct shape *to)
 /* Translates Reshape.  A dim of 0 keeps the size that x has there, a dim of -1 is inferred. */
 static bool reshape(struct imp *im)
 {
-    int64_t dims[ONNX_MAX_RANK], known = 1;
+    int64_t dims[ONNX_MAX_RANK];
     int n, open = -1;
     const struct value *v = onnx_in_value(im, 0);
     if (!v || !(im->n->n_in > 1 ? onnx_in_ints(im, 1, dims, ONNX_MAX_RANK, &n)
@@ -63,14 +64,12 @@ static bool reshape(struct imp *im)
         bool keep = dims[d] == 0 && !onnx_attr_int(im, "allowzero", 0);
         if (dims[d] < -1 || (keep && d >= v->shape.rank) || (dims[d] == -1 && open >= 0))
             return onnx_refuse(im, "its shape %s is not valid", onnx_list_text(im, dims, n));
-        to.dim[d] = keep ? v->shape.dim[d] : dims[d];
-        if (dims[d] == -1)
-            open = d;
-        else if (to.dim[d] > 0 && known <= (int64_t)1 << 40)
-            known *= to.dim[d] > (int64_t)1 << 20 ? (int64_t)1 << 20 : to.dim[d];
+        open = dims[d] == -1 ? d : open;
+        to.dim[d] = keep ? v->shape.dim[d] : dims[d] == -1 ? 1 : dims[d];
     }
-    if (open >= 0 && v->shape.rank >= 0)
-        to.dim[open] = onnx_shape_elems(&v->shape) / known;
+    int64_t known = onnx_shape_elems(&to);
+    if (open >= 0)
+        to.dim[open] = known > 0 ? onnx_shape_elems(&v->shape) / known : 0;
     for (int d = 0; d < n; d++)
         if (to.dim[d] < 1)
             return onnx_refuse(im, "its shape %s is empty", onnx_list_text(im, dims, n));

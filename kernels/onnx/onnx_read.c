@@ -18,11 +18,12 @@ enum {
 };
 #define MAX_ELEMS ((int64_t)1 << 31)
 
-/* what: the name of the data in errors. folder: the model's folder, with a / at its end; NULL: the
- * model was read from memory. owned: whether the bytes of the file live as long as the arena, so
- * that tensors may point into them. */
+/* m: NULL for a single tensor. what: the data's name in errors. folder: the model's, with a / at
+ * its end; NULL: the model was read from memory. owned: whether the bytes of the file live as long
+ * as the arena, so that tensors may point into them. */
 struct onnx_reader {
     struct arena *a;
+    struct onnx_model *m;
     const char *what, *folder;
     struct err *e;
     struct wire_memory wire;
@@ -42,6 +43,12 @@ const char *onnx_type_name(int type)
 static const char *text_of(struct onnx_reader *r, const char *s)
 {
     return s ? wire_text(r->a, s, strlen(s)) : "";
+}
+
+/* Returns the name of a domain: "" for the default one, which is also called "ai.onnx". */
+static const char *domain_of(struct onnx_reader *r, const char *s)
+{
+    return s && streq(s, "ai.onnx") ? "" : text_of(r, s);
 }
 
 static const char *const *names_of(struct onnx_reader *r, char *const *from, size_t n)
@@ -129,7 +136,7 @@ static bool read_external(struct onnx_reader *r, const Onnx__TensorProto *p,
         return wrong_tensor(r, t, "external_data: no location, or offset or length is no number");
     if ((size_t)length != want)
         return wrong_tensor(r, t, "external_data: length is not what dims say");
-    struct onnx_external from = { r->folder, place, offset, want, -1 };
+    struct onnx_external from = { r->folder, place, offset, want, -1, r->a, &r->m->external };
     if (!onnx_external_open(&from, &why))
         return wrong_tensor(r, t, why.text);
     *raw = (struct wire_span){ arena_alloc(r->a, want + 1), want };
@@ -152,7 +159,7 @@ static bool read_raw(struct onnx_reader *r, const Onnx__TensorProto *p,
            wrong_tensor(r, t, "raw_data: not as long as dims say");
 }
 
-/* Sets t->i from raw_data, int64_data or int32_data. */
+/* Sets t->i from raw_data, int64_data, uint64_data (of uint32, too) or int32_data. */
 static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p,
                       const struct wire_span *raw, struct onnx_tensor *t)
 {
@@ -166,6 +173,10 @@ static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p,
         out = ARENA_ARRAY(r->a, int64_t, n);
         for (size_t k = 0; k < n; k++)
             out[k] = p->int64_data[k];
+    } else if (p->n_uint64_data == n) {
+        out = ARENA_ARRAY(r->a, int64_t, n);
+        for (size_t k = 0; k < n; k++)
+            out[k] = (int64_t)p->uint64_data[k];
     } else if (p->n_int32_data == n) {
         out = ARENA_ARRAY(r->a, int64_t, n);
         for (size_t k = 0; k < n; k++)
@@ -319,7 +330,7 @@ static bool read_node(struct onnx_reader *r, const Onnx__NodeProto *p, int index
                       struct onnx_node *n)
 {
     *n = (struct onnx_node){ .name = text_of(r, p->name), .op = text_of(r, p->op_type),
-                             .domain = text_of(r, p->domain) };
+                             .domain = domain_of(r, p->domain) };
     if (!n->name[0])
         n->name = p->n_output && p->output[0][0] ? text_of(r, p->output[0])
                                                  : arena_printf(r->a, "#%d", index);
@@ -473,8 +484,7 @@ static bool read_opset(struct onnx_reader *r, const Onnx__ModelProto *p, struct 
     m->ir = p->has_ir_version ? p->ir_version : 0;
     m->opset = 1;
     for (size_t i = 0; i < p->n_opset_import; i++) {
-        const char *domain = p->opset_import[i]->domain;
-        if (domain && domain[0] && !streq(domain, "ai.onnx"))
+        if (domain_of(r, p->opset_import[i]->domain)[0])
             continue;
         m->opset = p->opset_import[i]->has_version ? p->opset_import[i]->version : 0;
     }
@@ -518,10 +528,10 @@ static bool read_owned(const char *what, const char *folder, void *data, size_t 
                        struct onnx_model **out, struct err *e)
 {
     struct arena *a = arena_new();
-    struct onnx_reader r = { .a = a, .what = what, .folder = folder, .e = e, .owned = true };
+    struct onnx_model *m = ARENA_NEW(a, struct onnx_model);
+    struct onnx_reader r = { a, m, .what = what, .folder = folder, .e = e, .owned = true };
     Onnx__ModelProto *proto =
         wire_unpack(&onnx__model_proto__descriptor, what, data, n, &r.wire, e);
-    struct onnx_model *m = ARENA_NEW(a, struct onnx_model);
     m->arena = a;
     m->data = data;
     bool ok = proto && read_model(&r, proto, m);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "kernels/onnx/onnx.h"
+#include "kernels/onnx/onnx_external.h"
 #include "kernels/ops/reference.h"
 #include "kernels/ops/source.h"
 
@@ -51,28 +52,49 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+/* Whether the model is as it was read: its file is in state st, and the files of external data are
+ * in the same state as then. */
+static bool is_unchanged(const struct weights *w, const struct stat *st)
+{
+    bool same = same_file(&w->st, st);
+    for (const struct onnx_file *f = w->m->external; f && same; f = f->next) {
+        struct stat now;
+        same = stat(f->path, &now) == 0 && same_file(&f->st, &now);
+    }
+    return same;
+}
+
+static int64_t bytes_of(const struct weights *w)
+{
+    int64_t bytes = w->st.st_size;
+    for (const struct onnx_file *f = w->m->external; f; f = f->next)
+        bytes += f->st.st_size;
+    return bytes;
+}
+
 /* Keeps w as the most recently used file, and drops files beyond the limit. */
 static void keep(struct weights *w)
 {
-    int64_t bytes = w->st.st_size;
+    int64_t bytes = bytes_of(w);
     drop(KEPT - 1);
     memmove(kept + 1, kept, (KEPT - 1) * sizeof *kept);
     kept[0] = w;
     for (int i = 1; i < KEPT; i++) {
-        bytes += kept[i] ? kept[i]->st.st_size : 0;
+        bytes += kept[i] ? bytes_of(kept[i]) : 0;
         if (bytes > KEPT_BYTES)
             drop(i);
     }
 }
 
-/* Returns the kept file at this path, or NULL.  Drops a file that has changed since it was read. */
+/* Returns the kept file at this path, or NULL.  Drops a file if it or its external data have
+ * changed since it was read. */
 static struct weights *take(const char *path, const struct stat *st)
 {
     for (int i = 0; i < KEPT; i++) {
         struct weights *w = kept[i];
         if (!w || !streq(w->path, path))
             continue;
-        if (!same_file(&w->st, st)) {
+        if (!is_unchanged(w, st)) {
             drop(i);
             continue;
         }

@@ -3,6 +3,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
 #include "profile/host/machine.h"
 #include "profile/build/objcache.h"
 
@@ -18,7 +19,6 @@
 
 #define COMPILE_LIMIT_S 120.0
 #define LITTLE_BYTES ((rlim_t)1 << 30)
-#define MAX_ARGS 96
 #define MAX_DIAGNOSTICS 3
 
 /* --- Finding a compiler
@@ -26,6 +26,8 @@
 
 #define ASK_LIMIT_S 10.0
 #define ASK_CC1_LIMIT_S 2.0  /* seconds; a compiler that is a script may hang on the option */
+/* A command has at most this many words, because struct compiler has its text. */
+enum { MOST_WORDS = sizeof ((struct compiler *)0)->path / 2 };
 
 /* A compiler that was examined.  Processes must be started to find its version and the path of cc1,
  * so both are kept until a file of the compiler changes. */
@@ -34,8 +36,9 @@ static struct build_known known[8];
 static int n_known;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Splits a command: "ccache gcc" is two words, but the file "/opt/my tools/gcc" is one. */
-static int command_words(const char *command, struct str *buf, const char **argv, int max)
+/* Splits a command into at most MOST_WORDS words: "ccache gcc" is two words, but the file "/opt/my
+ * tools/gcc" is one. */
+static int command_words(const char *command, struct str *buf, const char **argv)
 {
     int n = 0;
     str_clear(buf);
@@ -46,7 +49,7 @@ static int command_words(const char *command, struct str *buf, const char **argv
     }
     char *save = NULL;
     char *w = strtok_r(buf->data, " \t", &save);
-    for (; w && n < max; w = strtok_r(NULL, " \t", &save))
+    for (; w && n < MOST_WORDS; w = strtok_r(NULL, " \t", &save))
         argv[n++] = w;
     return n;
 }
@@ -79,8 +82,8 @@ static void add_file(struct str *out, const char *path)
 static bool hash_files(const char *command, const char *cc1, uint64_t *out)
 {
     struct str buf = {0}, path = {0}, text = {0};
-    const char *word[16];
-    int n = command_words(command, &buf, word, 16);
+    const char *word[MOST_WORDS];
+    int n = command_words(command, &buf, word);
     bool found = n > 0 && resolve(word[0], &path);
     for (int i = 0; i < n && found; i++)
         if (word[i][0] != '-' && resolve(word[i], &path))
@@ -121,8 +124,8 @@ static bool ask(const char *command, const char *option, double limit_s,
                 struct subprocess_result *res, struct err *e)
 {
     struct str buf = {0};
-    const char *argv[20];
-    int n = command_words(command, &buf, argv, 16);
+    const char *argv[MOST_WORDS + 2];
+    int n = command_words(command, &buf, argv);
     argv[n++] = option;
     argv[n] = NULL;
     bool ok = subprocess_run(argv, limit_s, NULL, res, e);
@@ -229,12 +232,13 @@ void compiler_print(struct str *out, const char *want)
 /* --- Compiling
  * --------------------------------------------------------------------------------------- */
 
-struct flags { const char *arg[MAX_ARGS]; int n; const char *link, *math; struct str extra; };
+/* extra: the memory of the words of $TILESCOPE_CFLAGS. */
+struct flags { VEC(const char *) arg; const char *link, *math; struct str extra; };
 
-static void add_flag(struct flags *f, const char *arg)
+static void flags_free(struct flags *f)
 {
-    if (f->n < MAX_ARGS)
-        f->arg[f->n++] = arg;
+    vec_free(&f->arg);
+    str_free(&f->extra);
 }
 
 /* Collects the flags.  Without OpenMP the object is linked without libraries, which makes a build a
@@ -249,18 +253,18 @@ static void collect_flags(struct flags *f, const struct compiler *cc, const stru
     bool is_free = gen_autovectorizes(source);
     for (const char *const *p = target_flags(t, cc->is_clang); *p; p++)
         if (!is_free || !target_binds(*p))
-            add_flag(f, *p);
-    add_flag(f, "-shared");
+            vec_push(&f->arg, *p);
+    vec_push(&f->arg, "-shared");
     /* a kernel must call its own functions, whatever their names are */
-    add_flag(f, "-Wl,-Bsymbolic");
-    add_flag(f, "-fPIC");
-    add_flag(f, openmp ? "-fopenmp" : "-nostdlib");
+    vec_push(&f->arg, "-Wl,-Bsymbolic");
+    vec_push(&f->arg, "-fPIC");
+    vec_push(&f->arg, openmp ? "-fopenmp" : "-nostdlib");
     str_add(&f->extra, extra ? extra : "");
     char *save = NULL, *w = f->extra.data ? strtok_r(f->extra.data, " \t\n", &save) : NULL;
     for (; w; w = strtok_r(NULL, " \t\n", &save))
-        add_flag(f, w);
+        vec_push(&f->arg, w);
     for (; more && *more; more++)
-        add_flag(f, *more);
+        vec_push(&f->arg, *more);
 }
 
 static uint64_t this_cpu;
@@ -271,8 +275,9 @@ static void hash_this_cpu(void)
 
 /* Builds the text from which the key is computed: the source and everything else that the object
  * depends on. This CPU is a part of it, because -march=native means this CPU and the cache may be
- * on a shared disk. All but the source is in a C comment; every `*` is replaced, so that nothing
- * can close the comment early. */
+ * on a shared disk. All but the source is in a C comment. In it, every `*` is written as %2a, so
+ * that nothing can close the comment early, and every % as %25, so that different flags have
+ * different keys. */
 static void key_text(struct str *out, const char *source, const struct compiler *cc,
                      const struct flags *f)
 {
@@ -281,12 +286,15 @@ static void key_text(struct str *out, const char *source, const struct compiler 
     pthread_once(&once, hash_this_cpu);
     str_printf(&tail, "%s, files %016llx, cpu %016llx,", cc->version,
                (unsigned long long)cc->files, (unsigned long long)this_cpu);
-    for (int i = 0; i < f->n; i++)
-        str_printf(&tail, " %s", f->arg[i]);
+    for (int i = 0; i < f->arg.len; i++)
+        str_printf(&tail, " %s", f->arg.data[i]);
     str_add(out, source);
     str_add(out, "\n/* built by ");
     for (const char *p = str_text(&tail); *p; p++)
-        str_add_char(out, *p == '*' || (unsigned char)*p < ' ' ? '?' : *p);
+        if (*p == '*' || *p == '%' || (unsigned char)*p < ' ')
+            str_printf(out, "%%%02x", (unsigned)(unsigned char)*p);
+        else
+            str_add_char(out, *p);
     str_add(out, " */\n");
     str_free(&tail);
 }
@@ -455,12 +463,12 @@ static bool compile(const struct compiler *cc, const struct flags *f, int cpu_s,
 {
     struct str words = {0};
     struct subprocess_result res;
-    const char *argv[MAX_ARGS + 40];
+    const char **argv = xcalloc((size_t)f->arg.len + MOST_WORDS + 16, sizeof *argv);
     char cpu[16];
     int n = start_words(argv, cpu, sizeof cpu, cpu_s);
-    n += command_words(cc->path, &words, argv + n, 16);
-    for (int i = 0; i < f->n; i++)
-        argv[n++] = f->arg[i];
+    n += command_words(cc->path, &words, argv + n);
+    for (int i = 0; i < f->arg.len; i++)
+        argv[n++] = f->arg.data[i];
     argv[n++] = "-o";
     argv[n++] = slot->temp_so;
     argv[n++] = slot->temp_c;
@@ -470,6 +478,7 @@ static bool compile(const struct compiler *cc, const struct flags *f, int cpu_s,
     argv[n] = NULL;
     bool ok = subprocess_run_keeping(slot->lock, argv, COMPILE_LIMIT_S, c, &res, e);
     str_free(&words);
+    free(argv);
     if (!ok)
         return false;
     ok = explain(cc, cpu_s, slot, &res, e);
@@ -502,7 +511,7 @@ bool build_cached(const struct build_job *b, struct build *out)
     if (hit)
         took(&slot, true, start, out);
     str_free(&text);
-    str_free(&flags.extra);
+    flags_free(&flags);
     return hit;
 }
 
@@ -549,7 +558,7 @@ bool build_object(const struct build_job *b, const struct cancel *c, struct buil
         objcache_drop(&slot);
     }
     str_free(&text);
-    str_free(&flags.extra);
+    flags_free(&flags);
     return ok;
 }
 

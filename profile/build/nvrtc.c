@@ -289,6 +289,13 @@ static int64_t round_up(int64_t x, int64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
+struct gpu_limits gpu_limits_of(const struct gpu_device *d)
+{
+    struct gpu_limits g = gpu_sm_90;
+    g.shared = d->shared * 1024;
+    return g;
+}
+
 double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k)
 {
     int64_t warps = k->threads > 0 ? (k->threads + 31) / 32 : 1, blocks = g->blocks;

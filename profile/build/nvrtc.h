@@ -7,6 +7,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/err.h"
 #include "kernels/gen/gen.h"
+#include "profile/sim/gpu_device.h"
 
 /* A compiled kernel. threads: the most threads of a block (its launch bounds). stack: bytes of
  * local memory per thread, for arrays and spilled registers; shared: bytes of shared memory per
@@ -43,6 +44,9 @@ void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_l
  * register_unit, a block gets shared memory in multiples of shared_unit bytes. */
 struct gpu_limits { int warps, blocks, registers, register_unit; int64_t shared, shared_unit; };
 extern const struct gpu_limits gpu_sm_90;
+/* Returns the limits of a multiprocessor of a device. They are those of sm_90, except for the
+ * shared memory: this holds for all devices in gpu.def. */
+struct gpu_limits gpu_limits_of(const struct gpu_device *d);
 /* Returns the occupancy of a kernel: how many of its warps fit on a multiprocessor at a time, as a
  * share (0 to 1) of g->warps. Registers, shared memory, blocks and warps limit it. */
 double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k);

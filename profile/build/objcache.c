@@ -104,14 +104,22 @@ static void read_folder(int dir_fd, DIR *dir, entries *out)
             unlinkat(dir_fd, d->d_name, 0);
             continue;
         }
-        if (lock)
+        if (lock || str_starts(d->d_name, "tmp-"))  /* the latter is being written */
             continue;
         struct entry x = { xstrdup(d->d_name), st.st_size, st.st_mtim };
         vec_push(out, x);
     }
 }
 
-void objcache_trim(const char *folder, int64_t max_bytes)
+/* Whether `name` is one of the two files of an entry. */
+static bool is_of(const struct objcache_slot *slot, const char *name)
+{
+    return streq(name, strrchr(slot->c_path, '/') + 1)
+        || streq(name, strrchr(slot->so_path, '/') + 1);
+}
+
+/* Trims the folder. kept: an entry that stays; NULL: none. */
+static void trim(const char *folder, int64_t max_bytes, const struct objcache_slot *kept)
 {
     entries all = {0};
     int64_t total = 0;
@@ -124,12 +132,18 @@ void objcache_trim(const char *folder, int64_t max_bytes)
     if (all.len)
         qsort(all.data, (size_t)all.len, sizeof *all.data, by_age);
     for (int i = 0; i < all.len && total > max_bytes; i++)
-        if (unlinkat(dirfd(dir), all.data[i].name, 0) == 0)
+        if (!(kept && is_of(kept, all.data[i].name))
+            && unlinkat(dirfd(dir), all.data[i].name, 0) == 0)
             total -= all.data[i].bytes;
     for (int i = 0; i < all.len; i++)
         free(all.data[i].name);
     vec_free(&all);
     closedir(dir);
+}
+
+void objcache_trim(const char *folder, int64_t max_bytes)
+{
+    trim(folder, max_bytes, NULL);
 }
 
 static bool find_folder(struct str *out, struct err *e)
@@ -311,7 +325,8 @@ static int64_t file_bytes(const char *path)
 }
 
 /* Counts the bytes that this process has stored since the last trim, and trims after an eighth of
- * the limit. Of two threads that reach it together, only one trims. */
+ * the limit. Keeps the entry that was just stored, which may be larger than the limit: it will be
+ * loaded next. Of two threads that reach the eighth together, only one trims. */
 static void count_stored(const struct objcache_slot *slot)
 {
     static _Atomic int64_t added;
@@ -321,7 +336,7 @@ static void count_stored(const struct objcache_slot *slot)
         return;
     struct str folder = {0};
     str_add_n(&folder, slot->so_path, (size_t)(strrchr(slot->so_path, '/') - slot->so_path));
-    objcache_trim(str_text(&folder), max);
+    trim(str_text(&folder), max, slot);
     str_free(&folder);
 }
 

@@ -20,8 +20,9 @@ struct objcache_slot { char c_path[512], so_path[512], temp_c[512], temp_so[512]
 int64_t objcache_max_bytes(void);
 /* Computes KEY from the text of KEY.c, and stores the file names of the slot.  The folder is
  * trimmed at the first call of a process, and in objcache_store whenever this process has added an
- * eighth of the limit since the last trim.  A single process therefore exceeds the limit by at most
- * an eighth and one object. */
+ * eighth of the limit since the last trim.  That trim keeps the object that was just stored, even
+ * if it is larger than the limit.  A single process therefore exceeds the limit by at most an
+ * eighth and one object. */
 bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e);
 /* Whether KEY.c has this text and KEY.so is undamaged. */
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
@@ -43,6 +44,7 @@ bool objcache_left(const struct objcache_slot *slot, const struct str *text);
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e);
 bool objcache_store(struct objcache_slot *slot, struct err *e);
 void objcache_drop(struct objcache_slot *slot);          /* without the lock, does nothing */
-/* Deletes files of the folder, oldest first, until at most max_bytes are left. */
+/* Deletes files of the folder, oldest first, until at most max_bytes are left.  Files that are
+ * being written do not count. */
 void objcache_trim(const char *folder, int64_t max_bytes);
 #endif

@@ -137,6 +137,14 @@ bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err 
     return true;
 }
 
+bool guarded_in_place(const struct guarded *g, int first, int n)
+{
+    bool all = true;
+    for (int i = first; i < first + n; i++)
+        all = all && g->buffer[i].data == g->buffer[i].room;
+    return all;
+}
+
 bool guarded_drop(struct guarded *g, int first, int n, struct rng *move, struct err *e)
 {
     for (int i = first; i < first + n; i++) {

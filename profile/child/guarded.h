@@ -24,6 +24,8 @@ void *const *guarded_data(const struct guarded *g);
  * Buffers that the kernel does not write become read-only.  The space up to the guard pages is
  * filled with a pattern that reads as NaN. */
 bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err *e);
+/* Whether all of the buffers are where guarded_place puts them without at_end. */
+bool guarded_in_place(const struct guarded *g, int first, int n);
 /* Whether the pattern around all filled buffers is intact.  If it is not, *damage is a place beside
  * the first damaged buffer: the nearest overwritten place behind it, else the nearest before it. */
 bool guarded_whole(const struct guarded *g, struct fault *damage);

@@ -26,7 +26,7 @@ struct timing {
     const struct request *q;
     const struct work *work;
     bool lost;                            /* whether the process of the ceiling has ended */
-    bool failed;                          /* whether the device failed; *e says why */
+    bool failed;  /* whether the device failed, or buffers could not be renewed; *e says why */
     bool by_walking;                      /* chill empties the caches by reading other data */
     struct rng rng;
     struct err *e;
@@ -58,7 +58,7 @@ static bool renew(void *ctx)
     for (int k = 0, i = from; k < n && ok; k++, i = (i + 1) % n)
         if (is_timed(t->q, i))
             ok = server_place(r, i, false, t->e);
-    t->failed = t->failed || (r->device && !ok);
+    t->failed = t->failed || !ok;
     return ok;
 }
 
@@ -155,12 +155,16 @@ static void add_device(struct timing *t, struct device_work *device, struct work
     }
 }
 
+/* Lists the contenders, and places their buffers. Appended samples go on with the buffers of the
+ * samples before, unless a check has put them elsewhere since. */
 static bool add_contenders(struct server *r, const struct request *q, struct work *work,
                            struct err *e)
 {
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
         if (!is_timed(q, i))
             continue;
+        bool placed = q->append && guarded_in_place(r->guarded, r->shared->contender[i].first,
+                                                    r->shared->contender[i].n);
         if (!r->entry[i] && !r->vendor[i] && !r->loaded[i])
             return err_set(e, ERR_BUG, "nothing is loaded to be timed");
         work[i] = (struct work){ .run = r->entry[i], .buffers = server_buffers(r, i),
@@ -168,7 +172,7 @@ static bool add_contenders(struct server *r, const struct request *q, struct wor
                                  .first_s = r->first_s[i], .calls = r->calls[i] };
         if (r->vendor[i])
             work[i].run_vendor = r->plugin[i]->run;
-        if (!q->append && !server_place(r, i, false, e))
+        if (!placed && !server_place(r, i, false, e))
             return false;
     }
     return true;

@@ -216,12 +216,27 @@ static void miss_all(struct counts *out, const struct event *event, int n, bool 
             miss(out, event[i].name, why);
 }
 
+/* The work, and the seconds of its first run by the host's clock; 0: it did not run. */
+struct timed_work { const struct cupti_work *work; double seconds; };
+
+static bool run_timed(void *arg, struct err *e)
+{
+    struct timed_work *t = arg;
+    double start = clock_s();
+    bool ok = t->work->run(t->work->arg, e);
+    if (ok && t->seconds == 0)
+        t->seconds = clock_s() - start;
+    return ok;
+}
+
 bool cupti_count(const struct cupti_work *w, const struct event *event, int n, struct counts *out,
                  double *seconds, struct err *e)
 {
     struct cupti c;
     struct err why = { .code = ERR_ENV }, no_records;
     struct cupti_kernels kernels = { .launches = 0 };
+    struct timed_work timed = { .work = w };
+    const struct cupti_work work = { w->context, w->device, run_timed, &timed };
     bool ran = true;
     int n_metrics = 0;
     *out = (struct counts){ .n = 0 };
@@ -229,20 +244,19 @@ bool cupti_count(const struct cupti_work *w, const struct event *event, int n, s
         counts_refuse(out, "%.255s", why.text);
         return true;
     }
-    double start = clock_s();
-    bool recorded = cupti_kernels(w, &kernels, &no_records);
-    *seconds = recorded ? 1e-9 * kernels.ns : clock_s() - start;
+    bool recorded = cupti_kernels(&work, &kernels, &no_records);
     if (!recorded && no_records.code != ERR_ENV) {
         *e = no_records;
         return false;
     }
     for (int i = 0; i < n; i++)
         n_metrics += !cupti_is_activity(event[i].text);
-    bool counted = n_metrics == 0 || count_metrics(&c, w, event, n, out, &ran, &why);
+    bool counted = n_metrics == 0 || count_metrics(&c, &work, event, n, out, &ran, &why);
     if (!ran) {
         *e = why;
         return false;
     }
+    *seconds = recorded ? 1e-9 * kernels.ns : timed.seconds;
     if (!counted) {
         out->missing[0] = '\0';
         miss_all(out, event, n, false, why.text);

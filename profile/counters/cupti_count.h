@@ -19,8 +19,8 @@ struct cupti_work {
 /* Counts n events (cupti_metrics.h) for one run of the work, summed over all of its kernels. Events
  * that the chip lacks are listed in out->missing; if nothing can be counted, *out has the reason.
  * *seconds: the device's time for the kernels of one run, or, without records of activity, the time
- * of one run by the host's clock. It is not set when CUPTI cannot be loaded. False: the work itself
- * failed. */
+ * of the first run by the host's clock; 0 if CUPTI failed before any run. It is not set when CUPTI
+ * cannot be loaded. False: the work itself failed. */
 bool cupti_count(const struct cupti_work *w, const struct event *event, int n, struct counts *out,
                  double *seconds, struct err *e);
 

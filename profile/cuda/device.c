@@ -249,6 +249,7 @@ bool cuda_device_flush(struct cuda_device *d, int64_t bytes, struct err *e)
     if (d->other_bytes < bytes) {
         if (d->other && !CALL(d, cuMemFree_v2, (d->other)))
             return false;
+        d->other = 0;
         d->other_bytes = 0;
         if (!CALL(d, cuMemAlloc_v2, (&d->other, (size_t)bytes)))
             return false;

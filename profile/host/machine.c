@@ -26,6 +26,20 @@ static bool read_small(const char *path, struct str *out)
     return true;
 }
 
+#define CPU_TEXT_BYTES 65536              /* more than the lines of one CPU in /proc/cpuinfo */
+
+bool machine_cpu_text(const char *path, struct str *out)
+{
+    char text[CPU_TEXT_BYTES];
+    FILE *in = fopen(path, "re");
+    size_t n = in ? fread(text, 1, sizeof text, in) : 0;
+    if (in)
+        fclose(in);
+    str_clear(out);
+    str_add_n(out, text, n);
+    return n > 0;
+}
+
 /* Stores the VALUE of the first line "KEY: VALUE" (/proc/meminfo) or "KEY\t: VALUE"
  * (/proc/cpuinfo); false when no line has this key. */
 static bool find_field(const char *text, const char *key, char *out, size_t n)
@@ -50,7 +64,7 @@ static void read_cpu_name(struct machine *m)
     struct str text = {0};
     char implementer[32], part[32];
     struct utsname u;
-    bool known = read_small("/proc/cpuinfo", &text)
+    bool known = machine_cpu_text("/proc/cpuinfo", &text)
               && (find_field(str_text(&text), "model name", m->cpu, sizeof m->cpu)
                   || find_field(str_text(&text), "Model", m->cpu, sizeof m->cpu));
     if (!known && find_field(str_text(&text), "CPU implementer", implementer, sizeof implementer)
@@ -65,7 +79,7 @@ bool machine_cpu_vendor(char *out, size_t n)
 {
     struct str text = {0};
     *out = '\0';
-    bool ok = read_small("/proc/cpuinfo", &text)
+    bool ok = machine_cpu_text("/proc/cpuinfo", &text)
            && find_field(str_text(&text), "vendor_id", out, n);
     str_free(&text);
     return ok;
@@ -76,7 +90,8 @@ void machine_cpu_read(struct machine_cpu *cpu)
     struct str text = {0};
     char family[16], model[16];
     *cpu = (struct machine_cpu){0};
-    if (machine_cpu_vendor(cpu->vendor, sizeof cpu->vendor) && read_small("/proc/cpuinfo", &text)
+    if (machine_cpu_vendor(cpu->vendor, sizeof cpu->vendor)
+        && machine_cpu_text("/proc/cpuinfo", &text)
         && find_field(str_text(&text), "cpu family", family, sizeof family)
         && find_field(str_text(&text), "model", model, sizeof model)) {
         cpu->family = atoi(family);
@@ -90,7 +105,7 @@ uint64_t machine_cpu_hash(void)
     struct str text = {0};
     uint64_t hash = 0;
     static const char *const field[] = { "model name", "flags", "CPU part", "Features" };
-    if (read_small("/proc/cpuinfo", &text))
+    if (machine_cpu_text("/proc/cpuinfo", &text))
         for (int i = 0; i < COUNT_OF(field); i++) {
             char value[8192];
             if (find_field(str_text(&text), field[i], value, sizeof value))

@@ -19,6 +19,9 @@ struct machine {
 void machine_read(struct machine *m);
 const struct machine *machine_this(void);                /* read once, at the first call */
 int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermost known cache */
+/* Reads the beginning of a file like /proc/cpuinfo, with all lines of the first CPU: the file of a
+ * machine with hundreds of CPUs has megabytes. False: the file is empty or cannot be read. */
+bool machine_cpu_text(const char *path, struct str *out);
 uint64_t machine_cpu_hash(void);         /* hash of the CPU features behind -march=native */
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */

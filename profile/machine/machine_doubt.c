@@ -154,6 +154,9 @@ void machine_model_merge(struct machine_model *to, const struct machine_model *f
     struct machine_model other = *from;
     struct named a[MODEL_RATES], b[MODEL_RATES];
     int n = rates_in(to, a), n_other = rates_in(&other, b);
+    for (int i = 0; i < MODEL_LEVELS; i++)
+        if (to->level[i].load.one.runs == 0 && from->level[i].load.one.runs > 0)
+            to->level[i] = from->level[i];
     for (int i = 0; i < n; i++) {
         const struct rates *r = find(b, n_other, a[i].name);
         if (!r)

@@ -61,7 +61,8 @@ int machine_model_doubts(const struct machine_model *m, const struct machine_mod
 int machine_model_less(const struct machine_model *m, const struct machine_model *before,
                        struct str *out);
 /* Merges a measurement into *to, another one of the same machine.  Takes the better of each rate,
- * since disturbances only make rates lower.  An instruction set that only `from` has is ignored. */
+ * since disturbances only make rates lower.  A level that only `from` could measure is taken whole.
+ * An instruction set that only `from` has is ignored. */
 void machine_model_merge(struct machine_model *to, const struct machine_model *from);
 
 /* Returns the size of the buffer of each core for measuring the bandwidth of a level; 0 with the

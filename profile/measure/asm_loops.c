@@ -278,9 +278,10 @@ static bool encloses(const struct code_lines *lines, int outer, int inner)
 }
 
 /* Finds the C loop of each machine loop: the C loop of the line of its jump. That line can be
- * wrong: the compiler may give an outer jump the line of the inner loop, and a machine loop that
- * hands out iterations to threads has no line of its own. Therefore the C loop of an outer machine
- * loop is corrected unless it encloses the C loop of the inner one. */
+ * missing or wrong: the compiler may give an outer jump no line or the line of the inner loop, and
+ * a machine loop that hands out iterations to threads has no line of its own. Therefore the C loop
+ * of an outer machine loop is corrected unless it encloses the C loop of the inner one. An inner
+ * machine loop without a C loop counts to that of the loop around it. */
 static void name_loops(struct flow *f)
 {
     for (int i = 0; i < f->loop.len; i++)
@@ -289,8 +290,13 @@ static void name_loops(struct flow *f)
         const struct natural_loop *l = &f->loop.data[i];
         struct natural_loop *outer = l->parent >= 0 ? &f->loop.data[l->parent] : NULL;
         int above = l->of >= 0 ? f->lines->loop[l->of].parent : -1;
-        if (outer && l->of >= 0 && !encloses(f->lines, outer->of, above))
+        if (outer && l->of >= 0 && (outer->of < 0 || !encloses(f->lines, outer->of, above)))
             outer->of = above;
+    }
+    for (int i = 0; i < f->loop.len; i++) {
+        struct natural_loop *l = &f->loop.data[i];
+        if (l->of < 0 && l->parent >= 0)
+            l->of = f->loop.data[l->parent].of;
     }
 }
 

@@ -176,6 +176,7 @@ static bool run(struct batch_run *r, struct batch_item *item, struct err *e)
         bool more = ok && at < r->n && (ok = write_part(r, at, beside, &part[!i], e));
         if (more && beside > 0 && r->batch->parts > 2)
             next = batch_build_begin(&part[!i], beside);
+        part[i].beside = next != NULL;
         double built = clock_s();
         s->compile_s += built - start;
         ok = ok && measure_all(&part[i], e);

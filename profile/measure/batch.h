@@ -11,8 +11,9 @@
  * - A candidate is checked before it is timed.  A candidate whose first call is far slower than
  * the fastest one so far is not called again.  A candidate near the fastest is sampled longer.
  * - The results of later calls are checked too, in less time than measure_program takes for this.
- * - The clock is the only meter, without the FMA ceiling and baselines.  Therefore measure_compare
- * measures the winner again.
+ * - The clock is the only meter, without the FMA ceiling and baselines.  The share of other work
+ * (latency.others) is unknown for candidates beside which the batch's own compilers run.  Therefore
+ * measure_compare measures the winner again.
  *
  * A batch belongs to one thread. */
 #ifndef TS_PROFILE_BATCH_H

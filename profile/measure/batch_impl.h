@@ -28,11 +28,13 @@ struct candidate {
 };
 
 /* A run, or a part of one, with n candidates. before: number of candidates in the parts that are
- * done; all: number of candidates of the whole run. */
+ * done; all: number of candidates of the whole run; beside: whether compilers of the batch may run
+ * while the candidates are measured. */
 struct batch_run {
     struct batch *batch;
     struct candidate *candidate;
     int n, before, all;
+    bool beside;
     const struct progress *progress;
     const struct cancel *cancel;
 };

@@ -140,6 +140,15 @@ static bool check_and_sample(struct batch_run *r, struct candidate *x, struct er
     return false;
 }
 
+/* Fills in what a batch does not measure. Linux counts the CPUs that the batch's own compilers take
+ * meanwhile like those of any other work, so the share of other work is then unknown. */
+static void take_unknown(const struct batch_run *r, struct measurement *m)
+{
+    snprintf(m->peak_reason, sizeof m->peak_reason, "a batch does not sample the FMA ceiling");
+    if (r->beside)
+        m->latency.others = NAN;
+}
+
 /* Says in the message of a timeout where the limit comes from, because the child does not know
  * it. */
 static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
@@ -161,8 +170,7 @@ bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e)
         measure_blame(e);
     x->item->measure_s = clock_s() - start;
     if (ok)
-        snprintf(x->item->m.peak_reason, sizeof x->item->m.peak_reason,
-                 "a batch does not sample the FMA ceiling");
+        take_unknown(r, &x->item->m);
     else
         explain_timeout(b, x->job.opts.limit_s, own_s, e);
     if (!ok && !measure_is_result(e))

@@ -83,7 +83,7 @@ bool measure_is_result(const struct err *e)
  * for the simulator also when it was not requested. */
 static void give_reasons(struct measurement *m, bool gpu, unsigned meters, unsigned baselines)
 {
-    const char *why[] = { "not asked for", "the measurement ended before this part of it ran" };
+    const char *why[] = { SIM_NOT_ASKED, "the measurement ended before this part of it ran" };
     if (gpu)
         why[1] = m->device.name[0] ? "the kernel is for a GPU, which this meter does not count"
                  : "the kernel is for a GPU, and it was only checked, by its host twin";

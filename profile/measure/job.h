@@ -63,7 +63,9 @@ struct measure_job {
     struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */
     int differed;  /* how often a later result had other bits and was still right */
-    bool refused;  /* the timing ended because this kernel's result or time cannot be right */
+    /* this kernel cannot be loaded, or the timing ended because its result or time cannot be
+     * right */
+    bool refused;
     int contender, first;  /* number of this contender in the runner, and of its first buffer */
     struct libraries libraries;            /* baselines; only in the first job */
     char doing[40];                      /* name of the current phase */
@@ -126,7 +128,7 @@ enum outcome measure_outcome(enum err_code code);
  * of chosen algorithms are computed one after the other, so only the largest count. Memory that the
  * idle child of the first job has already is not counted. */
 double measure_need(struct measure_job *const *j, int n);
-/* Fails with ERR_RANGE if less than `need` bytes of memory are free. */
+/* Fails with ERR_RANGE if `need` bytes are more than a measurement may take of the free memory. */
 bool measure_memory(double need, struct err *e);
 /* Turns ERR_KILLED into ERR_CRASH of the kernel.  Call it when the process of a kernel was killed
  * a second time. */

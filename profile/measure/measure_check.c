@@ -14,11 +14,12 @@
 
 bool measure_memory(double need, struct err *e)
 {
-    double have = (double)machine_memory_available();
-    if (have <= 0 || need <= MEMORY_SHARE * have)
+    double have = MEMORY_SHARE * (double)machine_memory_available();
+    if (have <= 0 || need <= have)
         return true;
-    return err_set(e, ERR_RANGE, "measuring needs %.1f GiB of memory, but only %.1f GiB are free",
-                   need / (1 << 30), have / (1 << 30));
+    return err_set(e, ERR_RANGE, "measuring needs %.1f GiB of memory, but only %.1f GiB are free "
+                   "for it (%.0f %% of the available memory)", need / (1 << 30), have / (1 << 30),
+                   100 * MEMORY_SHARE);
 }
 
 double measure_need(struct measure_job *const *j, int n)
@@ -81,6 +82,8 @@ bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
 {
     int first[PROTOCOL_MAX_CONTENDERS];
     struct measure_job *head = j[0];
+    for (int k = 0; k < n; k++)
+        j[k]->refused = false;
     if (!measure_memory(measure_need(j, n), e))
         return false;
     struct arena *pass = arena_new();
@@ -107,9 +110,9 @@ bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
     for (int k = 0; k < n; k++) {
         j[k]->runner = head->runner;
         j[k]->differed = 0;
-        j[k]->refused = false;
         j[k]->m->max_rel_err = j[k]->m->error_of_bound = 0;
-        if (!load_kernel(j[k], SLOT_KERNEL + k, e))
+        j[k]->refused = !load_kernel(j[k], SLOT_KERNEL + k, e);
+        if (j[k]->refused)
             return false;
     }
     return true;

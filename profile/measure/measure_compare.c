@@ -36,14 +36,26 @@ static void close_runner(struct contest *c)
         c->job[i].runner = NULL;
 }
 
-/* Checks all programs.  Returns the index of the first that fails; -1: none fails; -2: the child
- * cannot be opened, or cannot load a kernel. */
+/* Returns the index of the program that cannot be loaded, or whose results or times were found
+ * wrong while it was timed; -1: none. */
+static int find_refused(const struct contest *c)
+{
+    for (int i = 0; i < c->n_alive; i++)
+        if (c->alive[i]->refused)
+            return i;
+    return -1;
+}
+
+/* Checks all programs.  Returns the index of the first that cannot be loaded or fails; -1: none
+ * fails; -2: the child cannot be opened. */
 static int check_all(struct contest *c, struct err *e)
 {
     bool open = measure_open_runner(c->alive, c->n_alive, e);
     c->runner = c->alive[0]->runner;
-    if (!open)
-        return -2;
+    if (!open) {
+        int bad = measure_is_result(e) ? find_refused(c) : -1;
+        return bad < 0 ? -2 : bad;
+    }
     for (int i = 0; i < c->n_alive; i++)
         if (!measure_check(c->alive[i], e))
             return i;
@@ -97,16 +109,6 @@ static void compare(const struct contest *c, struct compared *out, struct compar
         if (to->same_code && to->verdict != VERDICT_NONE)
             to->verdict = VERDICT_SAME;
     }
-}
-
-/* Returns the index of the program whose results or times were found wrong while it was timed; -1:
- * none. */
-static int find_refused(const struct contest *c)
-{
-    for (int i = 0; i < c->n_alive; i++)
-        if (c->alive[i]->refused)
-            return i;
-    return -1;
 }
 
 static bool time_once(struct contest *c, struct compared *out, struct comparison *how,

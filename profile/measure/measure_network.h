@@ -19,7 +19,9 @@ struct network_given { const char *name; const f32 *data; };
 
 struct network_opts {
     const struct measure_opts *measure;   /* meters, seed, threads, target ... */
-    bool unchecked;  /* whether to skip the comparisons of each kernel and of the whole graph */
+    /* Whether to skip the comparisons of each kernel and of the whole graph. The whole graph is
+     * still evaluated when outputs of a later run have other bits than those of the first run. */
+    bool unchecked;
     /* data of inputs (all other inputs get random data from the seed), and outputs that the author
      * of the network expects */
     int n_inputs; const struct network_given *input;

@@ -156,8 +156,18 @@ static void keep_outputs(const struct graph *g, double **of)
         }
 }
 
-/* Returns arrays for all tensors, with inputs and constants filled in. moved: changes each value by
- * a roundoff, up or down. */
+/* Returns x changed by a roundoff, up or down. A whole number stays as it is: it may be an index or
+ * a condition, and 5 would become index 4. No other index changes, because a value moves by less
+ * than the distance to the next number of its type. Beyond 1 / roundoff every number is whole. */
+static double moved_by(double x, double roundoff, struct rng *r)
+{
+    double move = rng_float(r) < 0 ? -roundoff : roundoff;
+    bool is_whole = x == floor(x) && fabs(x) * roundoff < 1;
+    return is_whole ? x : x * (1 + move);
+}
+
+/* Returns arrays for all tensors, with inputs and constants filled in. moved: changes their values
+ * by a roundoff (moved_by). */
 static double **given_tensors(const struct oracle *o, const struct graph *g, bool moved,
                               uint64_t seed)
 {
@@ -166,11 +176,10 @@ static double **given_tensors(const struct oracle *o, const struct graph *g, boo
     for (int t = 0; t < g->n_tensors; t++) {
         const struct tensor *x = &g->tensor[t];
         int64_t n = is_given(x) ? tensor_elems(x) : 0;
-        double move = x->type->sum->roundoff;
         if (n > 0)
             x->type->read(o->given[t], n, of[t]);
         for (int64_t i = 0; i < n && moved; i++)
-            of[t][i] *= 1 + (rng_float(&r) < 0 ? -move : move);
+            of[t][i] = moved_by(of[t][i], x->type->sum->roundoff, &r);
     }
     return of;
 }

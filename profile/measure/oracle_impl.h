@@ -20,8 +20,8 @@ struct oracle {
     int64_t bytes;
     int users;  /* number of references; the list of kept oracles holds one */
     /* Made under the lock when an output is beyond its bound. single: the result in the type of the
-     * tensors; moved: how far two changes of the inputs by a roundoff move the reference. NULL =
-     * not made yet. */
+     * tensors; moved: how far two changes of the inputs by a roundoff move the reference; whole
+     * numbers, such as indices, do not change. NULL = not made yet. */
     pthread_mutex_t lock;
     double **single, **moved;
     struct form_error *forms;            /* made under the lock, at the first request */

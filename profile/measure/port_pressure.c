@@ -127,6 +127,15 @@ static bool read_answer(const char *text, struct port_pressure *p)
     return cycles > 0 && p->n > 0 && at;
 }
 
+/* Stores a reason with the first line of llvm-mca's output that is not empty. */
+static void refuse_answer(const char *output, struct port_pressure *p)
+{
+    const char *line = output + strspn(output, "\n");
+    int n = (int)strcspn(line, "\n");
+    snprintf(p->reason, sizeof p->reason, "llvm-mca does not read this loop: %.*s",
+             n > 100 ? 100 : n > 0 ? n : 9, n > 0 ? line : "no output");
+}
+
 /* Runs llvm-mca with one model. False, with the reason, when it gives no answer. */
 static bool ask_model(const struct str *loop, const char *model, const struct cancel *c,
                       struct port_pressure *p)
@@ -146,8 +155,7 @@ static bool ask_model(const struct str *loop, const char *model, const struct ca
     if (!ran)
         snprintf(p->reason, sizeof p->reason, "%.159s", e.text);
     else if (res.exit_code != 0 || !read_answer(str_text(&res.out), p))
-        snprintf(p->reason, sizeof p->reason, "llvm-mca does not read this loop: %.100s",
-                 strtok(res.out.len > 0 ? res.out.data : (char[]){ "no output" }, "\n"));
+        refuse_answer(str_text(&res.out), p);
     str_free(&res.out);
     return !p->reason[0];
 }

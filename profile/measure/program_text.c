@@ -275,10 +275,10 @@ static bool touches_memory(const char *text)
 }
 
 /* Sets lines->of and lines->source to the loop and the text of the C line of each instruction. An
- * instruction whose C line is in no loop, such as one of a helper function, gets the loop of the
- * instruction before it. A line of assembly without a C line gets -1. */
+ * instruction of a helper function (its C line is one of the first `helpers` lines, and in no loop)
+ * gets the loop of the instruction before it. A line of assembly without a C line gets -1. */
 static void loops_of_c_lines(struct arena *a, const char *text, const struct c_lines *line,
-                             struct code_lines *lines)
+                             int helpers, struct code_lines *lines)
 {
     folded_loads loads = {0};
     find_folded_loads(line, lines, &loads);
@@ -291,7 +291,10 @@ static void loops_of_c_lines(struct arena *a, const char *text, const struct c_l
                   ? with_folded_loads(a, lines, at, &loads) : lines->source[at];
         text += strcspn(text, "\n");
         text += *text == '\n';
-        last = line->data[i] == 0 ? -1 : at < lines->n && lines->of[at] >= 0 ? lines->of[at] : last;
+        if (line->data[i] == 0)
+            last = -1;
+        else if (at < lines->n && (lines->of[at] >= 0 || at >= helpers))
+            last = lines->of[at];
         of[i] = last;
     }
     vec_free(&loads);
@@ -318,7 +321,7 @@ static bool text_asm(struct arena *a, const struct program *p, const struct targ
         str_free(&name);
     }
     if (ok && lines) {
-        loops_of_c_lines(a, str_text(out), &c_lines, lines);
+        loops_of_c_lines(a, str_text(out), &c_lines, lines->n, lines);
         asm_loops_find(a, str_text(out), lines);
     }
     vec_free(&c_lines);
@@ -339,8 +342,11 @@ bool program_text_sass(struct arena *a, const struct program *p, const struct ca
     }
     ok = ok && nvrtc_build_lines(a, str_text(&text), GPU_ARCH, &b, e)
       && sass_disassemble(&b, SASS_LIMIT_S, c, out, &c_lines, e);
+    int helpers = 0;                      /* they stand before the kernels */
+    while (ok && helpers < lines->n && lines->of[helpers] < 0)
+        helpers++;
     if (ok)
-        loops_of_c_lines(a, str_text(out), &c_lines, lines);
+        loops_of_c_lines(a, str_text(out), &c_lines, helpers, lines);
     vec_free(&c_lines);
     str_free(&text);
     return ok;

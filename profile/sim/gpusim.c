@@ -9,7 +9,8 @@
 #define MOST_SECTOR_BYTES ((uint64_t)1 << 36)     /* most bytes of sector tables; few are touched */
 #define MOST_WARPS 64                     /* of a multiprocessor */
 #define MOST_BLOCKS 32
-#define LEAST_L1 (28 * 1024)
+#define LEAST_L1 (28 * 1024)              /* of a larger L1, shared memory leaves at least this */
+#define LOCAL_WORD 4                      /* bytes by which the local arrays of a warp interleave */
 #define GPU_MOST_LINES (GPU_WARP * (GPU_MOST_BYTES / 32 + 1))
 
 /* --- One access of a warp --------------------------------------------------------------------- */
@@ -186,11 +187,11 @@ static int64_t resident(const struct gpu_device *d, int warps, int64_t shared)
 void gpusim_kernel(struct gpusim *s, int warps, int64_t shared_bytes)
 {
     const struct gpu_device *d = &s->device;
-    int64_t l1 = d->l1 * 1024;
+    int64_t l1 = d->l1 * 1024, least = l1 < LEAST_L1 ? l1 : LEAST_L1;
     if (shared_bytes > 0)
         l1 -= resident(d, warps, shared_bytes) * (shared_bytes + GPU_SYSTEM_SHARED);
-    if (shared_bytes > 0 && l1 < LEAST_L1)
-        l1 = LEAST_L1;
+    if (l1 < least)
+        l1 = least;
     struct cache_level level = geometry(d, l1, d->l1_ways);
     s->warps = warps;
     for (int i = 0; i < d->sms; i++) {
@@ -338,14 +339,15 @@ static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_
     return p;
 }
 
-/* Stores the address that each thread accesses in a local array, when the arrays of the threads of
- * a warp are interleaved by words. */
+/* Stores the address of the byte that each thread accesses in a local array, `from` bytes behind
+ * addr[t]. The arrays of the threads of a warp are interleaved by words of 4 bytes. */
 static void spread(const struct gpusim *s, const struct gpu_site *site, int warp,
-                   const unsigned long long *addr, unsigned bytes, unsigned long long *out)
+                   const unsigned long long *addr, unsigned from, unsigned long long *out)
 {
-    uint64_t word = bytes > 4 ? bytes : 4, words = (site->thread_bytes + word - 1) / word;
+    const uint64_t word = LOCAL_WORD, words = (site->thread_bytes + word - 1) / word;
     for (int t = 0; t < GPU_WARP; t++) {
-        uint64_t off = addr[t] - site->base, row = (s->slot + (uint64_t)warp) * words + off / word;
+        uint64_t off = addr[t] + from - site->base;
+        uint64_t row = (s->slot + (uint64_t)warp) * words + off / word;
         out[t] = site->base + (row * GPU_WARP + (unsigned)t) * word + off % word;
     }
 }
@@ -370,19 +372,14 @@ static void use_lines(struct gpusim *s, struct gpu_count *c, const struct gpu_si
         use_line(s, c, site, first + p->line[i].line, p->line[i].mask);
 }
 
-void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned long long *addr,
-                   unsigned site, unsigned bytes)
+/* Makes the access of a warp, or a part of it, to these addresses. */
+static void use(struct gpusim *s, uint32_t active, const unsigned long long *addr, unsigned site,
+                unsigned bytes)
 {
     const struct gpu_site *at = &s->site[site];
     struct gpu_count *c = &s->count[site];
-    unsigned long long moved[GPU_WARP];
     uint64_t from;
-    if (at->memory == MEMORY_LOCAL) {
-        spread(s, at, warp, addr, bytes, moved);
-        addr = moved;
-    }
     const struct pattern *p = pattern_of(s, site, active, addr, bytes, &from);
-    c->requests += s->weight;
     if (p->run > 0) {
         c->run = !c->seen || (c->run == p->run && c->stride == p->stride) ? p->run : 0;
         c->stride = p->stride;
@@ -392,6 +389,23 @@ void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned l
         use_shared(s, c, &p->banks);
     else
         use_lines(s, c, at, p, from);
+}
+
+/* The words of an access to a local array lie in different lines, so each word is a part. */
+void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned long long *addr,
+                   unsigned site, unsigned bytes)
+{
+    unsigned long long moved[GPU_WARP];
+    s->count[site].requests += s->weight;
+    if (s->site[site].memory != MEMORY_LOCAL) {
+        use(s, active, addr, site, bytes);
+        return;
+    }
+    unsigned part = bytes < LOCAL_WORD ? bytes : LOCAL_WORD;
+    for (unsigned from = 0; from < bytes; from += part) {
+        spread(s, &s->site[site], warp, addr, from, moved);
+        use(s, active, moved, site, part);
+    }
 }
 
 const struct gpu_count *gpusim_counts(const struct gpusim *s)

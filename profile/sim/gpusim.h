@@ -43,7 +43,7 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
 
 /* base: the address of the site's buffer.  thread_bytes, for local memory: the size of the buffer,
  * of which each thread has its own.  The simulator interleaves the buffers of the threads of a
- * warp: their words of the same index lie side by side. */
+ * warp: their words (4 bytes) of the same index lie side by side. */
 struct gpu_site { enum memory_scope memory; bool is_store; uint64_t base, thread_bytes; };
 
 /* Counts of a site.  They are weighted, so they are not whole numbers.  requests: accesses of

@@ -71,6 +71,8 @@ struct sim_site {
     char into[48]; int operand;
 };
 
+#define SIM_NOT_ASKED "not asked for"     /* the reason if the simulator was not requested */
+
 struct sim_detail;
 struct sim_result {
     bool available; char reason[256];

@@ -151,7 +151,9 @@ static void add_head(struct str *out, const struct export *x, const char *comman
         add_commented(out, x->session->title);
         str_add(out, "\n *\n * ");
     }
-    str_printf(out, "Operator:\n *     %s\n * Steps:\n", p->base->spec);
+    str_add(out, "Operator:\n *     ");
+    add_commented(out, p->base->spec);
+    str_add(out, "\n * Steps:\n");
     for (int i = 0; i < p->n_steps; i++) {
         str_add(out, " *     ");
         add_commented(out, p->steps[i]);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "kernels/base/file.h"
 #include "profile/build/build.h"
 
 void export_put_word(struct str *out, const char *text)
@@ -74,7 +75,10 @@ bool export_put_command(struct str *out, const struct export_command *how, struc
         put_base_name(&file, "");
         put_base_name(&binary, "./");
     }
-    str_add(out, cc.path);
+    if (file_exists(cc.path))             /* else it may be several words: "ccache gcc" */
+        export_put_word(out, cc.path);
+    else
+        str_add(out, cc.path);
     for (const char *const *f = target_flags(how->target, cc.is_clang); *f; f++)
         if (!how->autovectorize || !target_binds(*f))
             str_printf(out, " %s", *f);

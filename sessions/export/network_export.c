@@ -3,8 +3,10 @@
 #include "sessions/export/network_export.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
@@ -204,14 +206,19 @@ static bool print_kernel(struct library *l, int k, struct str *out, struct err *
     return ok;
 }
 
+/* Returns the name, without .c, of the file whose first kernel has this number. */
+static const char *kernels_file(const struct library *l, int first)
+{
+    return first == 0 ? arena_printf(l->a, "%s_kernels", l->opts->name)
+                      : arena_printf(l->a, "%s_kernels_%d", l->opts->name, first);
+}
+
 /* Writes a file with n kernels, from kernel number `first` on.  source: their C. */
 static bool write_kernels(struct library *l, const char *const *source, int n, int first,
                           struct err *e)
 {
     struct str out = {0};
-    const char *file = first == 0
-                           ? arena_printf(l->a, "%s_kernels", l->opts->name)
-                           : arena_printf(l->a, "%s_kernels_%d", l->opts->name, first);
+    const char *file = kernels_file(l, first);
     str_printf(&out, "/* Kernels of %s.  Written by tilescope. */\n", l->opts->name);
     export_language(&out);
     str_printf(&out, "#include \"%s_kernels.h\"\n\n", l->opts->name);
@@ -416,40 +423,58 @@ static void add_network(struct library *l)
         add_call(l, i);
 }
 
-
-/* The files of a library whose names do not begin with the name of the network. */
+/* The files of a library whose names do not begin with the name of the network, and the endings of
+ * those whose names do. */
 static const char *const whole[] = { "main.c", "Makefile", "CMakeLists.txt" };
+static const struct { const char *name, *ending; } named[] = {
+    { "network.h", ".h" }, { "network.c", ".c" }, { "kernels.h", "_kernels.h" },
+};
 
-/* Returns whether the folder can be written to: every file in it with a name in `whole` was written
- * by tilescope. */
+/* Whether tilescope wrote the file: it begins like the texts or the weights of a library. */
+static bool is_ours(const char *path)
+{
+    char head[4096];
+    struct stat st;
+    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+    size_t n = f ? fread(head, 1, sizeof head - 1, f) : 0;
+    if (f)
+        fclose(f);
+    head[n] = '\0';
+    return str_starts(head, MAGIC) || strstr(head, "Written by tilescope.");
+}
+
+/* Refuses to replace a file that tilescope did not write.  ours: it is known that it did. */
+static bool may_replace(const struct library *l, const char *file, bool ours, struct err *e)
+{
+    const char *path = arena_printf(l->a, "%s/%s", l->folder, file);
+    if (ours || !file_exists(path) || is_ours(path))
+        return true;
+    err_set(e, ERR_RANGE, "%.300s is not part of an exported library and is not replaced", path);
+    return err_fix(e, "-o FOLDER names a new folder");
+}
+
+/* Checks that no file of the library would replace a file that tilescope did not write.  NAME.check
+ * has only numbers: it is part of a library if NAME.h is there. */
 static bool folder_is_free(const struct library *l, struct err *e)
 {
-    for (int i = 0; i < COUNT_OF(whole); i++) {
-        const char *path = arena_printf(l->a, "%s/%s", l->folder, whole[i]);
-        struct str text = {0};
-        struct err ignored;
-        bool ours = !file_exists(path)
-                 || (file_read_regular(path, 1 << 20, &text, &ignored)
-                     && strstr(str_text(&text), "Written by tilescope."));
-        str_free(&text);
-        if (!ours) {
-            err_set(e, ERR_RANGE, "%.300s is not part of an exported library and is not replaced",
-                    path);
-            return err_fix(e, "-o FOLDER names a new folder");
-        }
-    }
-    return true;
+    const char *name = l->opts->name;
+    bool there = file_exists(arena_printf(l->a, "%s/%s.h", l->folder, name));
+    bool ok = may_replace(l, arena_printf(l->a, "%s.weights", name), false, e);
+    for (int i = 0; ok && i < COUNT_OF(whole); i++)
+        ok = may_replace(l, whole[i], false, e);
+    for (int i = 0; ok && i < COUNT_OF(named); i++)
+        ok = may_replace(l, arena_printf(l->a, "%s%s", name, named[i].ending), false, e);
+    for (int k = 0; ok && k < l->net->module->n_kernels; k++)
+        ok = may_replace(l, arena_printf(l->a, "%s.c", kernels_file(l, k)), false, e);
+    return ok && may_replace(l, arena_printf(l->a, "%s.check", name), there, e);
 }
 
 static bool write_texts(struct library *l, struct err *e)
 {
-    static const struct { const char *name, *ending; } text[] = {
-        { "network.h", ".h" }, { "network.c", ".c" }, { "kernels.h", "_kernels.h" },
-    };
     bool ok = true;
-    for (int i = 0; ok && i < COUNT_OF(text); i++)
-        ok = write_template(l, text[i].name,
-                            arena_printf(l->a, "%s%s", l->opts->name, text[i].ending), e);
+    for (int i = 0; ok && i < COUNT_OF(named); i++)
+        ok = write_template(l, named[i].name,
+                            arena_printf(l->a, "%s%s", l->opts->name, named[i].ending), e);
     for (int i = 0; ok && i < COUNT_OF(whole); i++)
         ok = write_template(l, whole[i], whole[i], e);
     return ok;

@@ -207,8 +207,8 @@ bool machine_file_load(const struct machine *m, struct machine_model *out, struc
     struct str path = {0}, text = {0}, print = {0};
     struct machine_model found;
     struct err e;
-    bool read = machine_file_path(&path, &e) && file_exists(str_text(&path))
-             && file_read_regular(str_text(&path), MOST_BYTES, &text, &e);
+    bool known = machine_file_path(&path, &e), missing = known && !file_exists(str_text(&path));
+    bool read = known && !missing && file_read_regular(str_text(&path), MOST_BYTES, &text, &e);
     bool sound = read && machine_file_parse(str_text(&text), &found, &e);
     machine_model_fingerprint(&print, m);
     bool ours = sound && streq(found.fingerprint, str_text(&print));
@@ -216,7 +216,7 @@ bool machine_file_load(const struct machine *m, struct machine_model *out, struc
     str_free(&text);
     str_free(&print);
     if (!ours)
-        return none(why, !read ? "it was not measured yet"
+        return none(why, missing ? "it was not measured yet" : !read ? e.text
                        : !sound ? "its file is damaged" : "the one on disk is of another machine");
     *out = found;
     return true;

@@ -210,6 +210,7 @@ bool records_check(struct records *r, struct err *e);
  * is intact, or to the reason why it cannot be used (it belongs to another program or a newer
  * tilescope, is locked, or is missing). */
 bool records_damaged(const char *path, struct err *e);
-/* Renames an unusable file and its log to FILE.aside-N; *moved is the new name. */
+/* Renames an unusable file and its log to FILE.aside-N; *moved is the new name.  After an error,
+ * both have their old names. */
 bool records_set_aside(const char *path, struct str *moved, struct err *e);
 #endif

@@ -44,7 +44,6 @@ static const char *const schema_step[] = {
 };
 #define NEWEST COUNT_OF(schema_step)
 
-
 static bool damaged(struct records *r, struct err *e, const char *how)
 {
     r->damaged = true;
@@ -368,6 +367,8 @@ static bool check_schema(struct records *r, struct err *e)
     }
     if (version > NEWEST)
         return newer(r, version, e);
+    if (version < 0)
+        return damaged(r, e, "the number of their format is below 0");
     if (!plain_schema(r, e))
         return false;
     if (!r->reading && sqlite3_db_readonly(r->db, "main") == 1)
@@ -551,11 +552,28 @@ bool records_damaged(const char *path, struct err *e)
     return found;
 }
 
+/* The database, and before it its log, which has records that the database lacks. */
+static const char *const part[] = { "-wal", "-shm", "" };
+struct part_names { char from[1200], to[1200]; };
+
+static struct part_names part_names(const char *path, int n, int i)
+{
+    struct part_names p;
+    snprintf(p.from, sizeof p.from, "%s%s", path, part[i]);
+    snprintf(p.to, sizeof p.to, "%s.aside-%d%s", path, n, part[i]);
+    return p;
+}
+
+/* Whether FILE.aside-n or a log of this name exists. */
+static bool is_taken(const char *path, int n)
+{
+    return file_exists(part_names(path, n, 0).to) || file_exists(part_names(path, n, 1).to)
+        || file_exists(part_names(path, n, 2).to);
+}
+
 bool records_set_aside(const char *path, struct str *moved, struct err *e)
 {
-    static const char *const part[] = { "-wal", "-shm", "" };
     struct records r = {0};
-    char from[1200], to[1200];
     int n = 1;
     if (!set_path(&r, path, e))
         return false;
@@ -563,16 +581,18 @@ bool records_set_aside(const char *path, struct str *moved, struct err *e)
         return no_records(&r, e);
     if (is_folder(r.path))
         return folder(&r, e);
-    for (;; n++) {
-        snprintf(to, sizeof to, "%s.aside-%d", r.path, n);
-        if (!file_exists(to))
-            break;
-    }
+    while (is_taken(r.path, n))
+        n++;
     for (int i = 0; i < COUNT_OF(part); i++) {
-        snprintf(from, sizeof from, "%s%s", r.path, part[i]);
-        snprintf(to, sizeof to, "%s.aside-%d%s", r.path, n, part[i]);
-        if (rename(from, to) != 0 && (errno != ENOENT || !part[i][0]))
-            return err_set(e, ERR_IO, "cannot rename %s: %s", from, strerror(errno));
+        struct part_names p = part_names(r.path, n, i);
+        if (rename(p.from, p.to) == 0 || (errno == ENOENT && part[i][0]))
+            continue;
+        err_set(e, ERR_IO, "cannot rename %s: %s", p.from, strerror(errno));
+        while (i-- > 0) {                 /* the log stays with its database */
+            p = part_names(r.path, n, i);
+            rename(p.to, p.from);
+        }
+        return false;
     }
     str_clear(moved);
     str_printf(moved, "%s.aside-%d", r.path, n);

@@ -150,6 +150,17 @@ static bool value_of(const json_t *node, const char *path, struct formula_value 
  * may be NULL. */
 struct asserted { const json_t *root; struct str *values; };
 
+/* Whether the list "A is 1, B is 2" has this entry.  "gflops is 5" is also a part of the entry
+ * "executed_gflops is 54". */
+static bool is_noted(const char *list, const char *entry)
+{
+    size_t n = strlen(entry);
+    for (const char *at = strstr(list, entry); at; at = strstr(at + 1, entry))
+        if ((at == list || at[-1] == ' ') && (!at[n] || str_starts(at + n, ", ")))
+            return true;
+    return false;
+}
+
 static void note_value(struct str *values, const char *path, const struct formula_value *got)
 {
     struct str text = {0};
@@ -159,7 +170,7 @@ static void note_value(struct str *values, const char *path, const struct formul
         str_printf(&text, "%s is \"%s\"", path, got->text);
     else
         str_printf(&text, "%s is %s", path, got->truth ? "true" : "false");
-    if (!strstr(str_text(values), str_text(&text)))
+    if (!is_noted(str_text(values), str_text(&text)))
         str_printf(values, "%s%s", values->len ? ", " : "", str_text(&text));
     str_free(&text);
 }

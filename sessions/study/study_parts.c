@@ -253,8 +253,9 @@ static bool search_part(struct study_parts *x, int k, const struct study_part_se
     struct study_part *p = &x->part[k];
     struct tuning_opts o = *how->opts;
     struct study_search found = {0};
-    const char **line = ARENA_ARRAY(x->a, const char *, how->n_steps + 2 * p->n_names + x->n);
-    int n = 0;
+    /* two for each name of this part; one for each name of a later part, which bp may fix */
+    int most = how->n_steps + (2 + x->n) * PART_NAMES, n = 0;
+    const char **line = ARENA_ARRAY(x->a, const char *, most);
     if (!fixed_layouts(x, k, line, &n, e))
         return false;
     for (int i = 0; i < how->n_steps; i++) {

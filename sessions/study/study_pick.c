@@ -1,6 +1,7 @@
 /* Selects parts of a study: some cases, some variants, the texts of one cell. */
 #include <fnmatch.h>
 #include <string.h>
+#include "kernels/base/formula.h"
 #include "kernels/base/vec.h"
 #include "sessions/study/study_impl.h"
 
@@ -60,26 +61,30 @@ bool study_pick_cases(const struct study *s, const char *names, bool *keep, stru
     return pick(s, "case", list, s->n_cases, names, keep, e);
 }
 
-/* Whether expr ("loops.latency / alt.latency") uses a variant that is not kept. */
-static bool speaks_of_others(const char *expr, const struct study *s, const bool *keep)
+struct kept_variants { const struct study *s; const bool *keep; };
+
+/* Fails for the name VARIANT.METRIC of a variant that is not kept. */
+static bool name_is_kept(void *ctx, const char *name, struct formula_value *out, struct err *e)
 {
-    for (const char *at = expr; *at;) {
-        size_t n = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
-        for (int v = 0; n > 0 && at[n] == '.' && v < s->n_variants; v++)
-            if (!keep[v] && strlen(s->variant[v].id) == n
-                && strncmp(s->variant[v].id, at, n) == 0)
-                return true;
-        at += n > 0 ? n : 1;
-    }
-    return false;
+    const struct kept_variants *x = ctx;
+    size_t n = strcspn(name, ".");
+    (void)out;
+    (void)e;
+    for (int v = 0; name[n] && v < x->s->n_variants; v++)
+        if (!x->keep[v] && strlen(x->s->variant[v].id) == n
+            && strncmp(x->s->variant[v].id, name, n) == 0)
+            return false;
+    return true;
 }
 
 static void keep_findings(struct study *s, const bool *keep)
 {
     struct study_finding *list = ARENA_ARRAY(s->arena, struct study_finding, s->n_findings + 1);
+    struct kept_variants x = { s, keep };
+    struct err ignored = {0};
     int n = 0;
     for (int i = 0; i < s->n_findings; i++)
-        if (!speaks_of_others(s->finding[i].each, s, keep))
+        if (formula_check(s->finding[i].each, name_is_kept, &x, &ignored))
             list[n++] = s->finding[i];
     s->finding = list;
     s->n_findings = n;

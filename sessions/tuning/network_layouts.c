@@ -49,7 +49,8 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
     struct inquiry *q = NULL;
     struct tuning *found;
     o.pin = pins;
-    o.no_ledger = o.resume = true;
+    o.no_ledger = true;
+    o.resume = !o.fresh;
     o.baselines = 0;
     o.budget = NETWORK_MOST_TRIALS;
     o.joint = (int)(FREE_JOINT * trials);

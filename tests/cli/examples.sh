@@ -15,6 +15,13 @@ done
 t 0 'compile and run it with' export "$gmm" -o "$dir/kernel"
 same 'a file without .c' 1 "$(bash -c "$(tail -n 1 <<< "$out")" 2>&1 | grep -c 'ok')"
 
+mkdir "$dir/my tools"
+printf '#!/bin/sh\nexec gcc "$@"\n' > "$dir/my tools/cc"
+chmod +x "$dir/my tools/cc"
+t 0 'compile and run it with' export "$gmm" -o "$dir/other.c" --compiler "$dir/my tools/cc"
+same 'a compiler with a blank in its path' 1 \
+    "$(bash -c "$(tail -n 1 <<< "$out")" 2>&1 | grep -c 'ok')"
+
 # The network: run, shown and exported, on the numbers of another program.
 net=sessions/examples/resnet8
 t 0 '^expected: +outputs are off by at most' run $net.onnx --inputs $net.npz --expect $net.npz \
@@ -28,9 +35,9 @@ same 'the library is right' 1 "$(make -C "$dir/net" check 2>&1 | grep -c '^resne
 "$TILESCOPE" import $net.onnx -o "$dir/chosen.yaml"
 printf 'kernels:\n- operator: gmm m=1 k=64 n=10 bias=1\n  steps:\n  - loop split C K 4 16\n' \
     >> "$dir/chosen.yaml"
-t 0 "make -C $dir/chosen check" export "$dir/chosen.yaml" -o "$dir/chosen"
-same 'with the chosen steps' 1 "$(grep -c 'loop split C K 4 16' "$dir/chosen/chosen_kernels.c")"
-same 'and right' 1 "$(make -C "$dir/chosen" CFLAGS=-O0 check 2>&1 | grep -c '^chosen: right')"
+t 0 "make -C '$dir/my lib' check" export "$dir/chosen.yaml" -o "$dir/my lib"
+same 'with the chosen steps' 1 "$(grep -c 'loop split C K 4 16' "$dir/my lib/chosen_kernels.c")"
+same 'and right' 1 "$(make -C "$dir/my lib" CFLAGS=-O0 check 2>&1 | grep -c '^chosen: right')"
 echo all: > "$dir/net/Makefile"
 t 2 'not part of an exported library' export $net.onnx -o "$dir/net"
 same 'my Makefile' all: "$(cat "$dir/net/Makefile")"

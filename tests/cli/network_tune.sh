@@ -62,6 +62,15 @@ for variant in packed loops; do
         flunk "$variant: nothing is measured again ($first, then $(measured))"
     fi
 done
-t 0 'verified: true' tune "$dir/small.yaml" --variant alt --budget 16 --experts 2
+# With --fresh, the stage that searches layouts along the graph measures again, too.
+line=(tune "$dir/small.yaml" --variant alt --budget 16 --experts 2)
+t 0 'verified: true' "${line[@]}"
+first=$(measured)
+t 0 'verified: true' "${line[@]}" --fresh
+if [ "$(measured)" != "$first" ]; then
+    pass 'alt: --fresh measures again'
+else
+    flunk "alt: --fresh measures again ($first, and no more)"
+fi
 t 0 'verified: true' run "$dir/loops.yaml" -m none
 finish

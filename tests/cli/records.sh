@@ -155,6 +155,10 @@ t 2 'records check takes no --yes' records check --yes
 # Prune says what it would do first.
 t 2 'prune needs a filter' records prune
 t 2 'expected a date as' records prune --before soon
+for date in 2026-13-01 2026-02-29 2026-11-00 2026-11-21T24:00 2026-11-21T06:19:75; do
+    t 2 'expected a date as' records prune --before $date
+done
+t 0 'would delete 0 records and 0 runs' records prune --before 2024-02-29T23:59:59Z
 t 0 'would delete 7 records and 0 runs; --yes does it' records prune --failed
 t 0 'deleted 7 records' records prune --failed --yes
 t 0 'would delete 12 records and 1 run' records prune --machine Some

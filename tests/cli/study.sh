@@ -91,7 +91,7 @@ state=${XDG_STATE_HOME:-}
 export XDG_STATE_HOME=$dir/state
 sed 's/^  meters: sim/  meters: clock\n  time: 0.7/' "$rows" > "$dir/slow.yaml"
 kept() { find "$dir/state" -name "study-rows-*.json" 2> /dev/null; }
-"$TILESCOPE" study "$dir/slow.yaml" > /dev/null 2>&1 &
+"$TILESCOPE" study "$dir/slow.yaml" --seed 3 --threads 1 > /dev/null 2>&1 &
 pid=$!
 while [ -z "$(kept)" ] && kill -0 $pid 2> /dev/null; do sleep 0.02; done
 kill -9 $pid
@@ -100,9 +100,10 @@ t 2 'is a report of rows, not of alt.table3' study alt.table3 --resume "$(kept)"
 cp "$(kept)" "$dir/kept.json"
 t 0 'scale +0.5: 2 of 4 cases' study "$dir/slow.yaml" --scale 0.5
 cmp -s "$(kept)" "$dir/kept.json" && pass 'other options leave it' || flunk 'other options leave it'
-timeout --preserve-status -s INT 0.2 "$TILESCOPE" study "$dir/slow.yaml" > /dev/null 2>&1
+timeout --preserve-status -s INT 0.2 "$TILESCOPE" study "$dir/slow.yaml" --seed 3 --threads 1 \
+    > /dev/null 2>&1
 cmp -s "$(kept)" "$dir/kept.json" && pass 'so does a false start' || flunk 'a false start'
-t 0 'reused +[2-8] cells' study "$dir/slow.yaml" --resume
+t 0 'reused +[2-8] cells' study "$dir/slow.yaml" --resume --threads 1 --seed 3    # in any order
 same 'it is gone when the study is finished' '' "$(kept)"
 t 2 'there is nothing to resume' study "$dir/slow.yaml" --resume
 export XDG_STATE_HOME=$state

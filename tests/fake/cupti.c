@@ -1,8 +1,8 @@
 /* A CUPTI without a GPU, for the tests.  $FAKE_CUPTI scripts it: nothing, it answers and insists
  * on the order of calls; "hang", "die", "privilege", "nan", "negative", "endless", "empty" (sizes
  * of 0), "dropped", "silent" (no record of a kernel), "backwards" (a kernel that ends before it
- * starts), "crash" (when it counts), "nameless" (errors without a text), "chip" (it knows no
- * chip). */
+ * starts), "unrecorded" (it cannot record kernels), "crash" (when it counts), "nameless" (errors
+ * without a text), "chip" (it knows no chip). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +192,8 @@ int cuptiActivityRegisterCallbacks(cupti_give_buffer *g, cupti_take_buffer *t)
 }
 int cuptiActivityEnable(int kind)
 {
+    if (is("unrecorded"))
+        return UNKNOWN;
     recording = 1;
     return kind == CUPTI_CONCURRENT_KERNEL ? OK : INVALID;
 }

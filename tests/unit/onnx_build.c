@@ -65,11 +65,26 @@ static Onnx__ValueInfoProto *port(struct builder *b, char *spec, int type_number
     return v;
 }
 
+/* Leaves the data of a tensor to a file beside the model. */
+static void put_away(struct builder *b, Onnx__TensorProto *t, char *file)
+{
+    Onnx__StringStringEntryProto *at = ARENA_NEW(b->a, Onnx__StringStringEntryProto);
+    onnx__string_string_entry_proto__init(at);
+    at->key = arena_strdup(b->a, "location");
+    at->value = file;
+    PUSH(b, t->external_data, t->n_external_data, Onnx__StringStringEntryProto *, at);
+    t->has_data_location = true;
+    t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    t->n_float_data = 0;
+}
+
 /* floats: dims; integers: the values of a vector */
 static Onnx__TensorProto *tensor(struct builder *b, char *spec, bool ints)
 {
-    char *list = strchr(spec, ':');
+    char *list = strchr(spec, ':'), *file = strchr(spec, '@');
     *list++ = '\0';
+    if (file)
+        *file++ = '\0';
     Onnx__TensorProto *t = ARENA_NEW(b->a, Onnx__TensorProto);
     onnx__tensor_proto__init(t);
     t->name = spec;
@@ -91,6 +106,8 @@ static Onnx__TensorProto *tensor(struct builder *b, char *spec, bool ints)
     t->float_data = ARENA_ARRAY(b->a, float, elems);
     for (int64_t i = 0; i < elems; i++)
         t->float_data[i] = (float)i / 4;
+    if (file)
+        put_away(b, t, file);
     return t;
 }
 

@@ -92,6 +92,28 @@ static void a_loop_around_is_further_out(void **state)
           "..     jmp    free\n");
 }
 
+/* Jumps without a line: the outer one belongs to the loop around that of the inner one, the inner
+ * one at least to the loop around it. */
+static void jumps_may_have_no_line(void **state)
+{
+    (void)state;
+    check(".. kernel:\n"
+          "00 .L1:\n"
+          "00     lea    rdx,[rcx-0x4000]\n"
+          "11 .L2:\n"
+          "11     vfmadd231ps ymm3,ymm2,ymm1\n"
+          "11     jne    .L2\n"
+          ".0     jne    .L1\n"
+          "..     ret\n");
+    check(".. kernel:\n"
+          "00 .L1:\n"
+          ".0 .L2:\n"
+          ".0     inc    rdi\n"
+          ".0     jne    .L2\n"
+          "00     jne    .L1\n"
+          "..     ret\n");
+}
+
 /* A loop of few iterations, unrolled by the compiler, runs as often as the loop around it. */
 static void an_unrolled_loop_is_in_the_one_around(void **state)
 {
@@ -132,6 +154,7 @@ int main(void)
         cmocka_unit_test(code_counts_where_it_runs),
         cmocka_unit_test(rare_code_belongs_to_its_loop),
         cmocka_unit_test(a_loop_around_is_further_out),
+        cmocka_unit_test(jumps_may_have_no_line),
         cmocka_unit_test(an_unrolled_loop_is_in_the_one_around),
         cmocka_unit_test(other_processors),
     };

@@ -2,6 +2,7 @@
  * and one after the other in one child. */
 /* tests/run.sh: takes 18 s */
 #include <dirent.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -537,6 +538,39 @@ static void what_is_missing_is_an_error(void **state)
     batch_free(b);
 }
 
+/* The batch's own compilers are no other work: of candidates beside which they run, here those of
+ * the second part, the share of other work is unknown. */
+static void own_compilers_are_no_other_work(void **state)
+{
+    static const char *const step[] = {
+        "loop split C M 2 4", "loop split C M 4 2", "loop split C N 2 4", "loop split C N 4 2",
+        "loop split C K 2 4", "loop split C K 4 2", "loop reorder C N M K",
+    };
+    struct batch_item item[COUNT_OF(step)];
+    struct batch_opts o = quick();
+    struct machine idle = *machine_this();
+    struct err e;
+    (void)state;
+    idle.cores = 8;
+    idle.core_threads = 1;
+    o.soon = true;
+    o.give_up_ratio = -1;
+    o.measure.machine = &idle;
+    o.measure.time_s = 0.12;              /* long enough for a share */
+    for (int i = 0; i < COUNT_OF(step); i++)
+        item[i] = (struct batch_item){ .p = program_of(SPEC, (const char *[]){ step[i], NULL }) };
+    struct batch *b = batch_of(item[0].p, &o);
+    if (!batch_run(b, item, COUNT_OF(step), NULL, NULL, &e))
+        fail_msg("%s", e.text);
+    batch_free(b);
+    if (isnan(item[0].m.latency.others))
+        skip();                           /* no /proc/stat here */
+    for (int i = 0; i < COUNT_OF(step); i++) {
+        assert_int_equal(item[i].m.outcome, OUTCOME_OK);
+        assert_int_equal(isnan(item[i].m.latency.others) != 0, i >= 2 && i < 6);
+    }
+}
+
 /* --- The cache -------------------------------------------------------------------------------- */
 
 static int64_t folder_bytes(const char *path)
@@ -611,6 +645,7 @@ int main(void)
         cmocka_unit_test(compilers_have_little_time),
         cmocka_unit_test(cancelled_at_any_time),
         cmocka_unit_test(what_is_missing_is_an_error),
+        cmocka_unit_test(own_compilers_are_no_other_work),
         cmocka_unit_test(cache_stays_bounded),
     };
     return cmocka_run_group_tests_name("batch", tests, set_up, tear_down);

@@ -480,6 +480,27 @@ static void ill_conditioned_is_not_wrong(void **state)
     }
 }
 
+/* Indices and conditions are exact: a wrong element that another index would explain is wrong.
+ * Several seeds, because a change of the inputs may also go up. */
+static void indices_and_conditions_do_not_move(void **state)
+{
+    static const char *const spec[] = {
+        "t = input n=9; i = const k=1 value=5; y = gather(t, i)",
+        "c = const n=1 value=1; a = input n=1; b = input n=1; y = where(c, a, b)",
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(spec); i++)
+        for (uint64_t more = 0; more < 8; more++) {
+            struct trial t = trial_open(spec[i], seed + 10 * more);
+            t.got[0] = 1.6f;
+            enum err_code code = verdict(&t);
+            if (code != ERR_WRONG)
+                fail_msg("%s, seed %llu: %s", spec[i], (unsigned long long)(seed + 10 * more),
+                         err_name(code));
+            trial_close(&t);
+        }
+}
+
 /* Blocked products in float32 are the sums in the order of the definition, bit for bit. */
 static void blocked_float32_sums_keep_their_order(void **state)
 {
@@ -566,6 +587,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_dropped_term_is_wrong),
         cmocka_unit_test(sums_in_any_order_are_right),
         cmocka_unit_test(ill_conditioned_is_not_wrong),
+        cmocka_unit_test(indices_and_conditions_do_not_move),
         cmocka_unit_test(blocked_float32_sums_keep_their_order),
         cmocka_unit_test(denormal_products_are_right),
         cmocka_unit_test(unwritten_elements_are_wrong),

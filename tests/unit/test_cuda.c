@@ -122,6 +122,27 @@ static void a_tile_around_bound_loops_is_right(void **state)
     arena_free(a);
 }
 
+/* A nest of one element has only loops of one iteration.  A bound one of them makes the nest a
+ * kernel of its own, which it must be beside other kernels. */
+static void a_nest_of_one_element_can_be_bound(void **state)
+{
+    static const char *const line[] = { "loop bind y M block.x", "loop bind y N thread.x" };
+    (void)state;
+    struct arena *a = arena_new();
+    const struct program *p = program_with(a, "x = input m=1 k=64; a = gmm(x) n=1; y = gmm(a) n=64",
+                                           line, COUNT_OF(line));
+    struct str text = {0};
+    struct err e = {0};
+    assert_false(program_text_cuda(p, &text, &e));
+    assert_string_equal(e.fix, "bind a loop of each nest, or none");
+    if (!program_apply_line(p, "loop bind a M block.x", &p, &e))
+        fail_msg("%s", e.text);
+    assert_right(p);
+    assert_compiles(a, p);
+    str_free(&text);
+    arena_free(a);
+}
+
 static void what_may_be_bound(void **state)
 {
     static const struct { const char *step[3], *text, *fix; } row[] = {
@@ -190,21 +211,31 @@ static void the_text_is_as_before(void **state)
     arena_free(a);
 }
 
-/* Worked by hand for sm_90: 64 warps, 65,536 registers in units of 256 a warp, 228 KiB. */
+/* Worked by hand: 64 warps, 65,536 registers in units of 256 a warp, 228 KiB; on an A100 164. */
 static void occupancy_is_the_formula(void **state)
 {
-    static const struct { int threads, registers; int64_t shared; double share; } row[] = {
-        { 256, 32, 0, 1 },                /* 8 blocks of 8 warps: 64 */
-        { 256, 128, 0, 0.25 },            /* a block has 8 * 4096 registers: 2 blocks */
-        { 1024, 33, 0, 0.5 },             /* 33 * 32 = 1056, in units 1280; 32 warps: 1 block */
-        { 32, 16, 0, 0.5 },               /* 32 blocks of a warp */
-        { 96, 40, 0, 0.75 },              /* 12 warps of 1280 a quarter: 48; 16 blocks of 3 */
-        { 128, 32, 100 << 10, 0.125 },    /* 101 KiB with the system's: 2 blocks of 4 warps */
+    static const struct {
+        const char *device; int threads, registers; int64_t shared; double share;
+    } row[] = {
+        { "h100", 256, 32, 0, 1 },        /* 8 blocks of 8 warps: 64 */
+        { "h100", 256, 128, 0, 0.25 },    /* a block has 8 * 4096 registers: 2 blocks */
+        { "h100", 1024, 33, 0, 0.5 },     /* 33 * 32 = 1056, in units 1280; 32 warps: 1 block */
+        { "h100", 32, 16, 0, 0.5 },       /* 32 blocks of a warp */
+        { "h100", 96, 40, 0, 0.75 },      /* 12 warps of 1280 a quarter: 48; 16 blocks of 3 */
+        /* 101 KiB with the system's: 2 blocks of 4 warps, on an A100 1 block */
+        { "h100", 128, 32, 100 << 10, 0.125 },
+        { "h200", 128, 32, 100 << 10, 0.125 },
+        { "a100", 128, 32, 100 << 10, 0.0625 },
+        { "h100,shared=164", 128, 32, 100 << 10, 0.0625 },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct gpu_kernel k = { "k", row[i].threads, row[i].registers, 0, row[i].shared };
-        assert_true(fabs(gpu_occupancy(&gpu_sm_90, &k) - row[i].share) < 1e-9);
+        struct gpu_device d;
+        struct err e;
+        assert_true(gpu_device_parse(row[i].device, &d, &e));
+        struct gpu_limits limits = gpu_limits_of(&d);
+        assert_true(fabs(gpu_occupancy(&limits, &k) - row[i].share) < 1e-9);
     }
 }
 
@@ -214,7 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_operators_are_right), cmocka_unit_test(functions_compile),
         cmocka_unit_test(tiles_and_epilogues_are_right),
-        cmocka_unit_test(a_tile_around_bound_loops_is_right), cmocka_unit_test(what_may_be_bound),
+        cmocka_unit_test(a_tile_around_bound_loops_is_right),
+        cmocka_unit_test(a_nest_of_one_element_can_be_bound), cmocka_unit_test(what_may_be_bound),
         cmocka_unit_test(random_schedules_are_right),
         cmocka_unit_test(the_text_is_as_before), cmocka_unit_test(occupancy_is_the_formula),
     };

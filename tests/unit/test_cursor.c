@@ -249,8 +249,11 @@ static void a_row_of_the_profile_leads_to_its_access(void **state)
     struct model *m = measured();
     press(m, "6");
     screen_refresh(m);
-    assert_shows(m, "Enter nest");
+    assert_hides(m, "Enter nest");       /* the first line names no tensor */
     assert_shows(m, "m measure");
+    m->pane[VIEW_PROFILE].scroll.cursor = row_of(m, tensor[0], false);
+    screen_refresh(m);
+    assert_shows(m, "Enter nest");
     for (int i = 0; i < COUNT_OF(tensor); i++) {
         enter_on(m, row_of(m, tensor[i], false));
         assert_int_equal(m->focus, PANE_MAIN);

@@ -13,6 +13,7 @@
 #include "kernels/base/subprocess.h"
 #include "profile/build/nvrtc.h"
 #include "profile/child/device.h"
+#include "profile/cuda/device.h"
 #include "profile/cuda/driver.h"
 #include "profile/cuda/object.h"
 #include "profile/measure/measure.h"
@@ -157,6 +158,21 @@ static void a_bad_driver_is_never_timed(void **state)
     measure(p, 0, &m);                       /* a new child, and nothing of the faults is left */
     assert_true(m.verified && m.latency.runs > 0);
     arena_free(a);
+}
+
+/* After a failed allocation there is nothing to free: a second cuMemFree would end this process. */
+static void memory_is_freed_once(void **state)
+{
+    static struct cuda_device *d;         /* never closed: a device lives as long as its process */
+    struct err e = {0};
+    (void)state;
+    if (!cuda_device_open(0, 0, &d, &e) || !cuda_device_flush(d, 512, &e))
+        fail_msg("%s", e.text);
+    setenv("FAKE_CUDA", "cuMemAlloc_v2 code=2", 1);
+    assert_false(cuda_device_flush(d, 1024, &e));
+    unsetenv("FAKE_CUDA");
+    assert_non_null(strstr(e.text, "CUDA_ERROR_OUT_OF_MEMORY"));
+    assert_true(cuda_device_flush(d, 1024, &e));
 }
 
 /* A kernel with a shared tile of 128 KiB: the driver allows it, then the launch asks for it. */
@@ -405,6 +421,7 @@ int main(void)
         cmocka_unit_test(right_kernels_are_timed),
         cmocka_unit_test(cold_times_are_of_single_calls),
         cmocka_unit_test(a_bad_driver_is_never_timed),
+        cmocka_unit_test(memory_is_freed_once),
         cmocka_unit_test(large_shared_tiles_are_asked_for),
         cmocka_unit_test(a_driver_that_cannot_say_its_device),
         cmocka_unit_test(without_nvrtc_or_driver_the_twin_remains),

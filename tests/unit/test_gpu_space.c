@@ -29,6 +29,7 @@ static const struct row { const char *spec; int n; const char *line[4]; } row[] 
     { "c1d n=2 i=4 w=19 o=16 k=3 s=2 p=1", 0, { NULL } },
     { "c3d n=1 i=3 depth=4 h=5 w=5 o=8 k=3 p=1", 0, { NULL } },
     { "t2d n=1 i=4 h=5 w=5 o=8 k=3 s=2 p=1", 0, { NULL } },
+    { "bmm b=1 m=1 k=24 n=1", 0, { NULL } }, { "gmm m=1 k=64 n=1", 0, { NULL } },
 };
 
 static const struct loop_space *space_of(struct arena *a, const struct row *r)
@@ -262,6 +263,55 @@ static void pipelines_of_other_loops_are_no_points(void **state)
     arena_free(a);
 }
 
+/* Every loop of an axis counts for the part that it became. "": the lines are a point, in which
+ * axis M, of 64 elements, has these sizes. */
+static void parts_are_what_loops_became(void **state)
+{
+#define COLUMNS "loop split C N 2 32", "loop bind C N.0 block.x", "loop bind C N.1 thread.x"
+    static const struct { struct gpu_sizes m; const char *why, *line[9]; } t[] = {
+        { { 8, 1, 4, 2 }, "", { COLUMNS, "loop split C M 8 4 2", "loop bind C M.0 block.y",
+                                "loop bind C M.1 thread.y" } },
+        { { 1, 1, 32, 2 }, "", { COLUMNS, "loop split C M 2", "loop bind C M.0 thread.y" } },
+        { { 16, 4, 1, 1 }, "", { COLUMNS, "loop split C M 16", "loop vthread C M.0",
+                                 "loop bind C M.1 block.y" } },
+        { { 1, 1, 8, 8 }, "", { COLUMNS, "loop split C M 0 8", "loop bind C m.0 thread.y" } },
+        { { 4, 1, 4, 4 }, "", { COLUMNS, "loop split C M 4", "loop split C M.0 4",
+                                "loop bind C M.0.0 block.y", "loop bind C M.0.1 thread.y" } },
+        { { 0 }, "loop M has a part of 64 iterations", { COLUMNS, "loop vthread C M" } },
+        { { 0 }, "loop M is not bound",
+          { COLUMNS, "loop bind C M block.y", "loop serial C M" } },
+        { { 0 }, "loop M_N is fused and then split",
+          { "loop fuse C M N", "loop split C M_N 0 128", "loop bind C M_N.0 block.x",
+            "loop bind C M_N.1 thread.x" } },
+        { { 0 }, "loop M.1 is fused into a loop that is not bound",
+          { COLUMNS, "loop split C M 16 4", "loop fuse C M.0 M.1", "loop bind C M block.y" } },
+    };
+#undef COLUMNS
+    static const struct row product = { "gmm m=64 k=64 n=64", 0, { NULL } };
+    (void)state;
+    struct arena *a = arena_new();
+    const struct loop_space *s = space_of(a, &product);
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        struct loop_point point;
+        struct point_why why;
+        int n = 0;
+        while (n < COUNT_OF(t[i].line) && t[i].line[n])
+            n++;
+        bool found = loop_point_from_lines(s, t[i].line, n, &point, &why);
+        if (found != !*t[i].why || !str_starts(why.text, t[i].why))
+            fail_msg("row %d: %s (%s)", i, why.text, why.step);
+        if (!found)
+            continue;
+        struct gpu_sizes m = gpu_sizes_of(s->gpu, &point, 0);
+        if (m.outer != t[i].m.outer || m.vthread != t[i].m.vthread || m.thread != t[i].m.thread
+            || m.tile != t[i].m.tile)
+            fail_msg("row %d: %lld blocks, %lld vthreads, %lld threads of %lld elements", i,
+                     (long long)m.outer, (long long)m.vthread, (long long)m.thread,
+                     (long long)m.tile);
+    }
+    arena_free(a);
+}
+
 static void experts_are_points(void **state)
 {
     static const char *const spec[] = { "gmm m=1024 k=1024 n=1024",
@@ -326,6 +376,7 @@ int main(void)
         cmocka_unit_test(tiles_of_sums_are_counted_in_their_type),
         cmocka_unit_test(large_and_pipelined_points_are_right),
         cmocka_unit_test(pipelines_of_other_loops_are_no_points),
+        cmocka_unit_test(parts_are_what_loops_became),
         cmocka_unit_test(lines_lead_back_to_their_point), cmocka_unit_test(experts_are_points),
         cmocka_unit_test(limits_have_reasons),
     };

@@ -224,6 +224,57 @@ static void local_arrays_are_spread(void **state)
     gpusim_close(s);
 }
 
+/* Eight threads store 16 bytes each: four words, which lie in four lines, a sector of each. A load
+ * of the last word finds it in L1. */
+static void wide_local_accesses_have_the_same_words(void **state)
+{
+    const struct gpu_site site[] = { { MEMORY_LOCAL, true, 4096, 16 },
+                                     { MEMORY_LOCAL, false, 4096, 16 } };
+    struct gpu_device d = *gpu_device_default();
+    unsigned long long addr[GPU_WARP];
+    struct gpusim *s;
+    struct err e;
+    (void)state;
+    d.sms = 1;
+    assert_true(gpusim_open(&d, 2, site, 0, 1 << 20, &s, &e));
+    gpusim_kernel(s, 2, 0);
+    lanes(addr, 4096, 0);
+    gpusim_access(s, 1, 0xff, addr, 0, 16);
+    const struct gpu_count *c = gpusim_counts(s);
+    assert_true(c[0].requests == 1 && c[0].sectors == 4 && c[0].ideal == 4);
+    lanes(addr, 4096 + 12, 0);
+    gpusim_access(s, 1, 0xff, addr, 1, 4);
+    assert_true(c[1].requests == 1 && c[1].sectors == 1 && c[1].l1_misses == 0);
+    gpusim_access(s, 1, ALL, addr, 1, 4);                 /* the other threads stored nothing */
+    assert_true(c[1].l1_misses == 3);
+    gpusim_close(s);
+}
+
+/* An L1 of 8 KiB, one set of 64 lines, stays as small beside shared memory: line 64 drives out line
+ * 0. */
+static void a_small_l1_stays_small(void **state)
+{
+    const struct gpu_site site[] = { { MEMORY_GLOBAL, false, 0, 0 } };
+    static const int64_t shared[] = { 0, 4096 };
+    struct gpu_device d;
+    struct err e;
+    (void)state;
+    if (!gpu_device_parse("h100,sms=1,l1=8,shared=8", &d, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < COUNT_OF(shared); i++) {
+        struct gpusim *s;
+        unsigned long long addr[GPU_WARP];
+        assert_true(gpusim_open(&d, 1, site, 0, 1 << 16, &s, &e));
+        gpusim_kernel(s, 1, shared[i]);
+        for (int line = 0; line <= 65; line++) {
+            lanes(addr, line % 65 * 128, 0);
+            gpusim_access(s, 0, ALL, addr, 0, 4);
+        }
+        assert_true(gpusim_counts(s)[0].l1_misses == 66);
+        gpusim_close(s);
+    }
+}
+
 static void devices_have_names(void **state)
 {
     struct gpu_device d;
@@ -596,7 +647,9 @@ int main(void)
         cmocka_unit_test(sectors_of_a_warp), cmocka_unit_test(banks_of_a_warp),
         cmocka_unit_test(random_accesses_are_counted),
         cmocka_unit_test(shared_tiles_have_conflicts), cmocka_unit_test(caches_have_sectors),
-        cmocka_unit_test(local_arrays_are_spread), cmocka_unit_test(devices_have_names),
+        cmocka_unit_test(local_arrays_are_spread),
+        cmocka_unit_test(wide_local_accesses_have_the_same_words),
+        cmocka_unit_test(a_small_l1_stays_small), cmocka_unit_test(devices_have_names),
         cmocka_unit_test(hand_worked_kernels), cmocka_unit_test(samples_estimate),
         cmocka_unit_test(too_long_a_simulation),
         cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(schedules_are_rated),

@@ -447,6 +447,20 @@ static void test_prompt_history(void **state)
     assert_string_equal(str_text(&p.line), "goto 3");
     type(&p, "Down");
     assert_string_equal(str_text(&p.line), "go");
+    for (int i = 0; i < 200; i++) {       /* a full history */
+        char line[16];
+        snprintf(line, sizeof line, "goto %d", 100 + i);
+        prompt_remember(&p, line);
+    }
+    int most = p.history.len;
+    prompt_remember(&p, "goto 150");      /* an older line moves, and no other is lost */
+    assert_int_equal(p.history.len, most);
+    assert_string_equal(p.history.data[0], "goto 100");
+    assert_string_equal(p.history.data[most - 1], "goto 150");
+    assert_string_equal(p.history.data[50], "goto 151");
+    prompt_remember(&p, "redo");          /* the oldest goes */
+    assert_int_equal(p.history.len, most);
+    assert_string_equal(p.history.data[0], "goto 101");
     prompt_free(&p);
 }
 

@@ -68,6 +68,25 @@ static void rates(void **state)
     }
 }
 
+/* The lines of the first CPU are read, however many CPUs follow. */
+static void many_cpus(void **state)
+{
+    (void)state;
+    struct str all = {0}, text = {0};
+    char path[300];
+    struct err e;
+    for (int i = 0; i < 1000; i++)
+        str_printf(&all, "processor\t: %d\nmodel name\t: CPU of number %d\nflags\t\t: %01500d\n\n",
+                   i, i, 0);
+    snprintf(path, sizeof path, "%s/cpuinfo", temp_dir(NULL));
+    assert_true(all.len > MIB && file_write_atomic(path, all.data, all.len, &e));
+    assert_true(machine_cpu_text(path, &text) && text.len >= 16384 && text.len < all.len);
+    assert_true(strncmp(text.data, all.data, text.len) == 0);
+    assert_false(machine_cpu_text("/nowhere/cpuinfo", &text));
+    str_free(&all);
+    str_free(&text);
+}
+
 /* --- Measuring -------------------------------------------------------------------------------- */
 
 static void check_rate(const struct rate *r)
@@ -174,6 +193,13 @@ static void kept(void **state)
     put_file("{}\n");
     assert_false(machine_file_load(&here, &found, &e));
     assert_non_null(strstr(e.text, "its file is damaged"));
+    char large[70000];
+    memset(large, ' ', sizeof large);
+    large[sizeof large - 1] = '\0';
+    put_file(large);
+    assert_false(machine_file_load(&here, &found, &e));
+    assert_non_null(strstr(e.text, "machine.json is larger than 65536 bytes"));
+    put_file("{}\n");
 }
 
 /* --- Disturbed -------------------------------------------------------------------------------- */
@@ -336,6 +362,26 @@ static void calm_samples_end_the_doubt(void **state)
     str_free(&doubts);
 }
 
+/* A level that could not be measured at first has rates later, and then its size and no reason. */
+static void a_level_that_is_measured_later_is_whole(void **state)
+{
+    (void)state;
+    struct machine here;
+    machine_read(&here);
+    struct machine_model old = some_model(&here), later = old;
+    const struct level_bandwidth *l = &old.level[MODEL_L3];
+    later.level[MODEL_L3] = (struct level_bandwidth){
+        4 << 20, 2 << 20, .load = { { 30, 28, 0.1, 5 }, { 55, 50, 0.1, 5 } },
+    };
+    assert_true(l->reason[0] && l->load.one.runs == 0);
+    machine_model_merge(&old, &later);
+    assert_true(l->load.one.best == 30 && l->load.all.best == 55);
+    assert_true(l->bytes == 2 << 20 && l->capacity == 4 << 20 && !l->reason[0]);
+    later.level[MODEL_L3] = some_model(&here).level[MODEL_L3];  /* and it stays whole */
+    machine_model_merge(&old, &later);
+    assert_true(l->load.one.best == 30 && l->bytes == 2 << 20 && !l->reason[0]);
+}
+
 /* Another process measures as well, and is done first. */
 static bool overtaken(void *ctx, struct machine_model *out, struct err *e)
 {
@@ -409,10 +455,12 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),   cmocka_unit_test(rates), cmocka_unit_test(measured_here),
+        cmocka_unit_test(sizes),   cmocka_unit_test(rates), cmocka_unit_test(many_cpus),
+        cmocka_unit_test(measured_here),
         cmocka_unit_test(kept),    cmocka_unit_test(damaged),
         cmocka_unit_test(doubts_are_told), cmocka_unit_test(the_higher_roofs_stay),
         cmocka_unit_test(calm_samples_end_the_doubt),
+        cmocka_unit_test(a_level_that_is_measured_later_is_whole),
         cmocka_unit_test(one_that_came_meanwhile_stays),
     };
     return cmocka_run_group_tests_name("machine", tests, set_up, NULL);

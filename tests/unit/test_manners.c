@@ -125,6 +125,35 @@ static void test_other_ways_do_not_mix(void **state)
     model_free(m);
 }
 
+/* A measurement that was made in another way never loses a time. */
+static void test_other_ways_keep_the_best_time(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct history *h = m->session->history;
+    struct measurement wide = { .outcome = OUTCOME_OK, .isa = "avx512", .code = "old",
+                                .latency = { .min_ms = 3, .median_ms = 3, .runs = 9 } };
+    struct measurement other = wide;
+    history_add_measured(h, 0, &wide, false);
+    strcpy(other.code, "new");            /* misses only, of another version of the code */
+    other.latency = (struct latency){0};
+    other.sim.available = true;
+    assert_false(history_add_measured(h, 0, &other, false));
+    assert_true(numbers(m)->latency.min_ms == 3 && !numbers(m)->sim.available);
+    strcpy(other.isa, "avx2");            /* the user has chosen another target */
+    history_add_measured(h, 0, &other, false);
+    assert_true(numbers(m)->latency.runs == 0 && numbers(m)->sim.available);
+    history_prefer(h, 0, "avx512", "", 1);
+    assert_true(numbers(m)->latency.min_ms == 3);
+    other.outcome = OUTCOME_CRASH;
+    history_add_measured(h, 0, &other, false);
+    assert_int_equal(numbers(m)->outcome, OUTCOME_CRASH);
+    wide.latency.min_ms = 4;              /* the same way as the first: the best of both */
+    assert_true(history_add_measured(h, 0, &wide, false));
+    assert_true(numbers(m)->latency.min_ms == 3 && numbers(m)->measurements == 2);
+    model_free(m);
+}
+
 /* The tuner times the state that it starts from, but does not simulate it. */
 static void test_partial_numbers_merge(void **state)
 {
@@ -1773,6 +1802,7 @@ int main(void)
         cmocka_unit_test(test_gpu_without_a_device),
         cmocka_unit_test(test_fewer_cores_keep_the_numbers),
         cmocka_unit_test(test_other_ways_do_not_mix),
+        cmocka_unit_test(test_other_ways_keep_the_best_time),
         cmocka_unit_test(test_partial_numbers_merge),
         cmocka_unit_test(test_noise_is_marked),
         cmocka_unit_test(test_one_statistic),

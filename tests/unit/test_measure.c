@@ -586,6 +586,21 @@ static void memory_counts_what_algorithms_need(void **state)
     assert_true(need_of(two, 2) == need_of(turned, 2));
 }
 
+/* The message has the memory that a measurement may take, not all that is free. */
+static void what_a_measurement_may_take_is_told(void **state)
+{
+    double have = (double)machine_memory_available(), needs = 0, may_take = 0;
+    struct err e = {0};
+    (void)state;
+    if (have <= 0)
+        skip();
+    assert_true(measure_memory(0.1 * have, &e));
+    assert_false(measure_memory(0.99 * have, &e));
+    if (sscanf(e.text, "measuring needs %lf GiB of memory, but only %lf GiB are free for it",
+               &needs, &may_take) != 2 || may_take > 0.9 * have / (1 << 30) + 0.05)
+        fail_msg("%s, of %.3g bytes", e.text, have);
+}
+
 /* One that takes too long is a result; the others are timed without it. */
 static void one_that_fails_does_not_end_a_comparison(void **state)
 {
@@ -684,6 +699,7 @@ int main(void)
         cmocka_unit_test(programs_are_compared_in_one_child),
         cmocka_unit_test(each_kernel_has_its_own_flags),
         cmocka_unit_test(memory_counts_what_algorithms_need),
+        cmocka_unit_test(what_a_measurement_may_take_is_told),
         cmocka_unit_test(one_that_fails_does_not_end_a_comparison),
         cmocka_unit_test(a_comparison_can_be_of_nothing),
         cmocka_unit_test(options_of_the_clock_are_told),

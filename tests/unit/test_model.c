@@ -20,6 +20,7 @@
 #include "profile/build/nvrtc.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/model_help.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -88,6 +89,22 @@ static void test_illegal_step_changes_nothing(void **state)
     assert_false(m->session->dirty);
     press(m, "j");
     assert_hides(m, "cannot vectorize");
+    model_free(m);
+}
+
+/* The cursor comes to the first loop of a line, and only the last one can be vectorized. */
+static void test_key_finds_the_loop_it_fits(void **state)
+{
+    (void)state;
+    struct model *m = model_on("x = input n=4 i=16; y = relu(x)");
+    assert_string_equal(loop_of(m), "N");
+    press(m, "v");
+    assert_string_equal(step_of(m), "loop vectorize y I");
+    assert_string_equal(loop_of(m), "I");
+    press(m, "v");
+    assert_string_equal(step_of(m), "");
+    press(m, "Left p");                   /* the first loop can have this */
+    assert_string_equal(step_of(m), "loop parallel y N");
     model_free(m);
 }
 
@@ -478,6 +495,32 @@ static void test_branches(void **state)
     assert_int_equal(history_n_branches(m->session->history), 1);
     press(m, "b main Enter");
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    model_free(m);
+}
+
+/* A branch on which the user went back only to start another keeps its steps. */
+static void test_branch_from_an_earlier_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "U Right p");
+    type_line(m, "goto 1");
+    press(m, "b other Enter");
+    assert_shows(m, "branch other starts at step 1; main is at its step 2 again");
+    press(m, ": compare Space main Enter");
+    assert_shows(m, "main, step 2 of 2: loop parallel C N");
+    model_free(m);
+}
+
+/* The key bar offers Enter only on lines that lead to the nest. */
+static void test_bar_offers_where_enter_leads(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "6");
+    assert_hides(m, "Enter nest");
+    press(m, "3");
+    assert_shows(m, "Enter actions");
     model_free(m);
 }
 
@@ -1238,6 +1281,49 @@ static void test_onnx(void **state)
     model_free(m);
 }
 
+/* A model that is read while the question about recovered changes is open asks its own question. */
+static void test_onnx_beside_a_question(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    char line[512];
+    snprintf(line, sizeof line, "e %s/tests/fuzz/corpus/onnx/conv.onnx", started_in);
+    press(m, "p");
+    assert_true(model_command(m, line));
+    m->recover = xcalloc(1, sizeof *m->recover);
+    m->recover->own = true;
+    m->overlay = OVERLAY_ASK;
+    run_jobs(m);
+    assert_shows(m, "Save the changes first?");
+    press(m, "n");
+    run_jobs(m);
+    assert_shows(m, "for n, o, h, w in range(1, 1, 4, 3)");
+    model_free(m);
+}
+
+/* Tab knows every file of a large folder. */
+static void test_completes_every_file(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct arena *a = arena_new();
+    const char *folder = arena_printf(a, "%s/many", temp_dir(NULL));
+    struct completions c = {0};
+    assert_int_equal(mkdir(folder, 0700), 0);
+    for (int i = 0; i < 300; i++) {
+        FILE *f = fopen(arena_printf(a, "%s/f%03d.yaml", folder, i), "w");
+        assert_non_null(f);
+        fclose(f);
+    }
+    prompt_open(&m->prompt, ':', "");
+    model_complete(m, a, arena_printf(a, "e %s/", folder), &c);
+    assert_int_equal(c.n, 300);
+    assert_true(str_ends(c.item[0].word, "/f000.yaml"));
+    assert_true(str_ends(c.item[299].word, "/f299.yaml"));
+    arena_free(a);
+    model_free(m);
+}
+
 static void test_operator_goes_to_the_prompt(void **state)
 {
     (void)state;
@@ -1928,6 +2014,7 @@ int main(void)
         cmocka_unit_test(test_split_by_key),
         cmocka_unit_test(test_prefetch_by_key),
         cmocka_unit_test(test_illegal_step_changes_nothing),
+        cmocka_unit_test(test_key_finds_the_loop_it_fits),
         cmocka_unit_test(test_error_keeps_the_line),
         cmocka_unit_test(test_annotations_toggle),
         cmocka_unit_test(test_moves_join),
@@ -1942,6 +2029,8 @@ int main(void)
         cmocka_unit_test(test_keys_say_what_they_do),
         cmocka_unit_test(test_ledger_compares_with_libraries),
         cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_branch_from_an_earlier_step),
+        cmocka_unit_test(test_bar_offers_where_enter_leads),
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_headings_at_every_width),
         cmocka_unit_test(test_graph_view),
@@ -1968,6 +2057,8 @@ int main(void)
         cmocka_unit_test(test_start),
         cmocka_unit_test(test_start_shows_the_newest),
         cmocka_unit_test(test_onnx), cmocka_unit_test(test_operators_are_commands),
+        cmocka_unit_test(test_onnx_beside_a_question),
+        cmocka_unit_test(test_completes_every_file),
         cmocka_unit_test(test_operator_goes_to_the_prompt),
         cmocka_unit_test(test_unsaved_work_is_asked_about),
         cmocka_unit_test(test_measuring),

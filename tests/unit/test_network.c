@@ -198,6 +198,32 @@ static void steps_cut_and_join(void **state)
     }
 }
 
+static bool choose_none(void *ctx, struct arena *a, const char *spec, int n_given,
+                        const char *const *given, int *n, const char *const **line, struct err *e)
+{
+    (void)ctx;
+    (void)a;
+    (void)spec;
+    (void)n_given;
+    (void)given;
+    (void)n;
+    (void)line;
+    err_set(e, ERR_NAME, "no expert knows it");
+    return err_fix(e, "write an expert for it");
+}
+
+static void an_error_of_a_kernel_keeps_its_fix(void **state)
+{
+    (void)state;
+    const struct network *net;
+    struct err e = {0};
+    assert_false(network_build(perm, graph_of("x = input m=4 k=4; y = gmm(x) n=4"), 0, NULL,
+                               choose_none, NULL, &net, &e));
+    assert_int_equal(e.code, ERR_NAME);
+    assert_string_equal(e.text, "kernel 0 of the network, y: no expert knows it");
+    assert_string_equal(e.fix, "write an expert for it");
+}
+
 /* --- Networks that are run -------------------------------------------------------------------- */
 
 struct example {
@@ -424,24 +450,49 @@ static void tensors_of_one_shape_are_told_apart(void **state)
 }
 
 /* Buffers that live at the same time and share memory all the same. */
-static void a_wrong_plan_is_found(void **state)
+static struct network with_a_wrong_plan(void)
 {
-    (void)state;
     const struct graph *g = graph_of("x = input m=16 k=16; a = gmm(x) n=16; b = gmm(a) n=16; "
                                      "c = gmm(b) n=16; s = sub(a, c); y = softmax(s) axis=1");
     struct network net = *network_of(g);
-    struct module module = *net.module;
-    struct module_plan plan = *module.plan;
-    int64_t *at = ARENA_DUP(perm, plan.at, module.n_buffers);
-    for (int b = 0; b < module.n_buffers; b++)
+    struct module *module = ARENA_DUP(perm, net.module, 1);
+    struct module_plan *plan = ARENA_DUP(perm, module->plan, 1);
+    int64_t *at = ARENA_DUP(perm, plan->at, module->n_buffers);
+    for (int b = 0; b < module->n_buffers; b++)
         at[b] = at[b] < 0 ? at[b] : 0;
-    plan.at = at;
-    module.plan = &plan;
-    net.module = &module;
+    plan->at = at;
+    module->plan = plan;
+    net.module = module;
+    return net;
+}
+
+static void a_wrong_plan_is_found(void **state)
+{
+    (void)state;
+    struct network net = with_a_wrong_plan();
     struct network_measurement m;
     measure(&net, NULL, METER_CLOCK, &m);
     assert_int_equal(m.outcome, OUTCOME_WRONG);
     assert_non_null(strstr(m.reason, "share memory"));
+}
+
+/* Outputs with other bits are judged also in a network that was not checked, if the whole graph
+ * fits into memory. */
+static void an_unchecked_network_is_judged_within_the_memory(void **state)
+{
+    (void)state;
+    struct network net = with_a_wrong_plan();
+    struct measure_opts mo = { .meters = METER_CLOCK, .time_s = 0.001, .min_runs = 2 };
+    struct network_opts o = { .measure = &mo, .unchecked = true };
+    struct network_measurement m;
+    struct err e = {0};
+    assert_true(measure_network(perm, &net, &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_WRONG);
+    assert_non_null(strstr(m.reason, "share memory"));
+    net.whole = graph_of("x = input a=262144 b=262144; y = relu(x); z = softmax(y) axis=1");
+    assert_true(measure_network(perm, &net, &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_LIMIT);
+    assert_non_null(strstr(m.reason, "GiB of memory, but only"));
 }
 
 /* Where rounded values are compared, right results may differ: that is said, and is no failure. */
@@ -676,12 +727,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_are_cut_into_kernels),
         cmocka_unit_test(steps_cut_and_join),
+        cmocka_unit_test(an_error_of_a_kernel_keeps_its_fix),
         cmocka_unit_test(networks_are_right),
         cmocka_unit_test(joined_networks_are_right),
         cmocka_unit_test(chosen_schedules_are_right),
         cmocka_unit_test(a_wrong_connection_is_found),
         cmocka_unit_test(tensors_of_one_shape_are_told_apart),
         cmocka_unit_test(a_wrong_plan_is_found),
+        cmocka_unit_test(an_unchecked_network_is_judged_within_the_memory),
         cmocka_unit_test(jumps_are_not_judged),
         cmocka_unit_test(the_whole_is_the_graph_before_simplifications),
         cmocka_unit_test(the_whole_needs_little_memory),

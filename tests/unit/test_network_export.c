@@ -41,18 +41,15 @@ static const struct network *network_of(const struct graph *g, int threads)
     return net;
 }
 
-/* Measures the network of a text and exports it into folder/into. */
-static const struct network *exported(const char *spec, int threads, uint64_t seed,
-                                      size_t file_bytes, const char *into)
+/* Measures the network of a text; *values gets its data. */
+static const struct network *measured(const char *spec, int threads, uint64_t seed,
+                                      struct network_values *values)
 {
     const struct graph *g;
-    struct network_values values = {0};
     struct network_measurement m;
     struct err e;
-    const char *to = arena_printf(perm, "%s/%s", folder, into);
     struct measure_opts mo = { .threads = threads, .seed = seed };
-    const struct network_opts o = { .measure = &mo, .values = &values };
-    const struct network_export_opts x = { "small", NULL, target_host(), threads, file_bytes };
+    const struct network_opts o = { .measure = &mo, .values = values };
     if (!graph_from_spec(perm, spec, &g, &e))
         fail_msg("%s", e.text);
     const struct network *net = network_of(g, threads);
@@ -60,6 +57,18 @@ static const struct network *exported(const char *spec, int threads, uint64_t se
         fail_msg("%s", e.text);
     if (m.outcome != OUTCOME_OK)
         fail_msg("%s", m.reason);
+    return net;
+}
+
+/* Measures the network of a text and exports it into folder/into. */
+static const struct network *exported(const char *spec, int threads, uint64_t seed,
+                                      size_t file_bytes, const char *into)
+{
+    struct network_values values = {0};
+    struct err e;
+    const char *to = arena_printf(perm, "%s/%s", folder, into);
+    const struct network_export_opts x = { "small", NULL, target_host(), threads, file_bytes };
+    const struct network *net = measured(spec, threads, seed, &values);
     if (!dir_make(to, &e) || !network_export(net, &values, &x, to, &e))
         fail_msg("%s", e.text);
     network_values_free(&values);
@@ -162,6 +171,34 @@ static void long_kernels_are_several_files(void **state)
            "cd many/build && ctest");
 }
 
+/* A file of somebody else with the name of a part of the library is not replaced, and nothing else
+ * is written.  Parts of a library are. */
+static void files_of_others_stay(void **state)
+{
+    (void)state;
+    static const char *const part[] = {
+        "small.h", "small.c", "small_kernels.h", "small_kernels.c", "small_kernels_1.c",
+        "small.weights", "small.check", "main.c", "Makefile", "CMakeLists.txt",
+    };
+    struct network_values values = {0};
+    struct err e;
+    const struct network_export_opts x = { "small", NULL, target_host(), 1, 1 };
+    const struct network *net = measured(SMALL, 1, 1, &values);
+    for (int i = 0; i < COUNT_OF(part); i++) {
+        const char *to = arena_printf(perm, "%s/others%d", folder, i);
+        const char *file = arena_printf(perm, "%s/%s", to, part[i]);
+        assert_true(dir_make(to, &e) && file_write_atomic(file, "mine", 4, &e));
+        if (network_export(net, &values, &x, to, &e)
+            || !strstr(e.text, arena_printf(perm, "%s is not part of an exported", file)))
+            fail_msg("%s was replaced", part[i]);
+        sh(0, "mine", "cat others%d/%s; [ $(ls others%d | wc -l) = 1 ]", i, part[i], i);
+        assert_int_equal(remove(file), 0);
+        for (int again = 0; i == 0 && again < 2; again++)
+            assert_true(network_export(net, &values, &x, to, &e));
+    }
+    network_values_free(&values);
+}
+
 static void parallel_loops_are_openmp(void **state)
 {
     (void)state;
@@ -256,6 +293,7 @@ int main(void)
         cmocka_unit_test(it_compiles_and_checks_itself),
         cmocka_unit_test(it_refuses_other_weights),
         cmocka_unit_test(long_kernels_are_several_files),
+        cmocka_unit_test(files_of_others_stay),
         cmocka_unit_test(parallel_loops_are_openmp),
         cmocka_unit_test(long_rows_compile),
         cmocka_unit_test(instances_run_in_several_threads),

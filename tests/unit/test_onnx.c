@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <math.h>
 #include <onnx.pb-c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,10 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/onnx/onnx.h"
+#include "kernels/onnx/weights.h"
 #include "tests/unit/onnx_build.h"
 #include "tests/unit/onnx_case.h"
+#include "tests/unit/run_program.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -63,6 +66,8 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 12, "in x:2,3,4; node Softmax x > y; out y:2,3,4", "softmax(" },
     { 13, "in x:2,3,4; node Softmax x > y axis=1; out y", "y = softmax(x) axis=1\n" },
     { 5, "in x:2,6; ints s:3,-1; node Reshape x s > y; out y:3,4", "y = reshape(x) shape=3,4\n" },
+    { 13, "in x:2097152,2; ints s:-1,2097152; node Reshape x s > y; out y",
+      "y = reshape(x) shape=2,2097152\n" },
     { 13, "in x:0,6; node Identity x > y; out y", "x = input d0=1 d1=6\ny = identity(x)\n" },
     { 13, "in x:4,6; node Shape x > s; node Reshape x s > u; node Relu u > y; out y",
       "y = relu(x)\n" },
@@ -112,6 +117,17 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 13, "in x:2,3,4; in z:2,5,4; node Einsum x z > y equation~abc,adc->dab; out y:5,2,3",
       "matmul(" },
     { 13, "in x:2,3; node Einsum x > y equation~ii->i; out y", "\"i->i\" is not supported" },
+    { 13, "in x:2,3; in z:3,4; node Einsum x z > y equation~ij,jk-ik; out y",
+      "equation: \"-ik\" is not valid here" },
+    { 13, "in x:2,3; in z:3,4; node Einsum x z > y equation~ij,jk->ik->; out y",
+      "equation: \"->\" is not valid here" },
+    { 13, "in7 i:1,1,1,1,1,1,1,1; ints d:3,; const v:2; node OneHot i d v > y; out y",
+      "its indices have 8 dimensions; 1 to 7 are possible" },
+    { 13, "in x:2000000; ints i:0,; in u:1; node ScatterElements x i u > y; out y",
+      "its data and updates have 2000001 elements; at most 1048576 are possible" },
+    { 13, "in x:2; node Dropout > y m; out y", "input 0 is missing" },
+    { 13, "in x:2; ints t:; node Dropout x _ t > y; out y",
+      "only inference is supported, and its input t is not the constant false" },
     { 13, "in x:2,3; in z:4,3; node Einsum x z > y equation~ab,bc; out y", "b has two sizes" },
     { 13, "in x:2,4000000; node ArgMax x > y axis=1; out y", "4000000 x 1 is too large" },
     { 13, "ints a:0,; ints b:1,; node Slice _ a b > y; out y", "input 0 is missing" },
@@ -191,6 +207,99 @@ static void tensors_have_as_many_elements_as_they_say(void **state)
     struct err e;
     assert_false(onnx_read("m.onnx", bad, n, &out, &e));
     assert_non_null(strstr(e.text, "tensor w: dims: more than 2^31 elements"));
+    arena_free(a);
+}
+
+/* Returns the statements of a model in which integers are unsigned of this type (0: as they are),
+ * and nodes have this domain (NULL: as they are). */
+static const char *imported_as(struct arena *a, const char *text, int type, const char *domain)
+{
+    uint8_t *data;
+    size_t n = onnx_build(a, 13, text, &data);
+    Onnx__ModelProto *m = onnx__model_proto__unpack(NULL, n, data);
+    for (size_t i = 0; i < m->graph->n_initializer && type; i++) {
+        Onnx__TensorProto *t = m->graph->initializer[i];
+        t->data_type = type;
+        t->n_uint64_data = t->n_int64_data;
+        t->uint64_data = (uint64_t *)t->int64_data;
+        t->n_int64_data = 0;
+        t->int64_data = NULL;
+    }
+    for (size_t i = 0; i < m->graph->n_node && domain; i++)
+        m->graph->node[i]->domain = xstrdup(domain);
+    uint8_t *packed = arena_alloc(a, onnx__model_proto__get_packed_size(m));
+    n = onnx__model_proto__pack(m, packed);
+    onnx__model_proto__free_unpacked(m, NULL);
+    struct onnx_model *out;
+    struct onnx_graph g;
+    struct err e;
+    if (!onnx_read("m.onnx", packed, n, &out, &e) || !onnx_import(out, NULL, 0, &g, &e))
+        fail_msg("%s: %s", text, e.text);
+    const char *result = arena_strdup(a, g.reason[0] ? g.reason[0] : str_text(&g.text));
+    onnx_graph_free(&g);
+    onnx_free(out);
+    return result;
+}
+
+static void unsigned_integers_are_read(void **state)
+{
+    (void)state;
+    static const int type[] = { ONNX__TENSOR_PROTO__DATA_TYPE__UINT32,
+                                ONNX__TENSOR_PROTO__DATA_TYPE__UINT64 };
+    struct arena *a = arena_new();
+    for (int i = 0; i < COUNT_OF(type); i++) {
+        const char *got = imported_as(a, "in x:2; ints b:1,2; node Add x b > y; out y", type[i],
+                                      NULL);
+        if (!strstr(got, "b = const d0=2 value=1,2\n"))
+            fail_msg("%s", got);
+    }
+    arena_free(a);
+}
+
+/* Constants are computed in nodes of the default domain under both of its names. */
+static void the_default_domain_has_two_names(void **state)
+{
+    (void)state;
+    static const char *const domain[] = { "", "ai.onnx" };
+    struct arena *a = arena_new();
+    for (int i = 0; i < COUNT_OF(domain); i++)
+        assert_non_null(strstr(imported_as(a, "in x:4,6; node Shape x > s; node Reshape x s > u; "
+                                           "node Relu u > y; out y", 0, domain[i]),
+                               "y = relu(x)\n"));
+    assert_string_equal(imported_as(a, "in x:4; node Relu x > y; out y", 0, "com.microsoft"),
+                        "operators of other domains are not supported");
+    arena_free(a);
+}
+
+/* Halves go to the even neighbour.  From 2^23 on x + 0.5 is no float32, and x is whole. */
+static void round_is_exact(void **state)
+{
+    (void)state;
+    static const struct { float x, want; } rows[] = {
+        { 0.5f, 0 }, { 1.5f, 2 }, { 2.5f, 2 }, { -1.5f, -2 }, { 0.49999997f, 0 },
+        { 8388607.5f, 8388608 }, { 8388609, 8388609 }, { -8388609, -8388609 },
+        { 16777215, 16777215 }, { 3e9f, 3e9f }, { INFINITY, INFINITY },
+    };
+    struct arena *a = arena_new();
+    const char *text = arena_printf(a, "in x:%d; node Round x > y; out y", COUNT_OF(rows));
+    const struct program *p;
+    struct err e;
+    if (!program_new(a, imported(a, 13, text), &p, &e))
+        fail_msg("%s", e.text);
+    const struct graph *g = p->graph;
+    float **data = ARENA_ARRAY(a, float *, g->n_tensors);
+    for (int t = 0; t < g->n_tensors; t++) {
+        data[t] = ARENA_ARRAY(a, float, tensor_elems(&g->tensor[t]));
+        if (g->tensor[t].role == TENSOR_CONST)
+            assert_true(weights_tensor_data(&g->tensor[t], 1, data[t], &e));
+    }
+    for (int i = 0; i < COUNT_OF(rows); i++)
+        data[graph_tensor(g, "x")][i] = rows[i].x;
+    assert_true(program_interpret(p, data, &e));
+    for (int i = 0; i < COUNT_OF(rows); i++)
+        if (data[graph_tensor(g, "y")][i] != rows[i].want)
+            fail_msg("round(%.9g) is %.9g", (double)rows[i].x,
+                     (double)data[graph_tensor(g, "y")][i]);
     arena_free(a);
 }
 
@@ -605,6 +714,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_become_statements),
         cmocka_unit_test(tensors_have_as_many_elements_as_they_say),
+        cmocka_unit_test(unsigned_integers_are_read),
+        cmocka_unit_test(the_default_domain_has_two_names),
+        cmocka_unit_test(round_is_exact),
         cmocka_unit_test(open_dims_get_sizes), cmocka_unit_test(cycles_are_called_so),
         cmocka_unit_test(constants_have_the_dims_of_their_names),
         cmocka_unit_test(external_data_lie_beside_the_model),

@@ -173,6 +173,12 @@ static void why_there_are_none(void **state)
     script("exit 0");
     port_pressure_read(assembly, &lines, NULL, NULL, &p);
     assert_string_equal(p.reason, "llvm-mca does not read this loop: no output");
+    script("echo; echo; exit 1");
+    port_pressure_read(assembly, &lines, NULL, NULL, &p);
+    assert_string_equal(p.reason, "llvm-mca does not read this loop: no output");
+    script("echo; echo 'error: no loop'; exit 1");
+    port_pressure_read(assembly, &lines, NULL, NULL, &p);
+    assert_string_equal(p.reason, "llvm-mca does not read this loop: error: no loop");
     script("kill -9 $$");
     port_pressure_read(assembly, &lines, NULL, NULL, &p);
     assert_string_equal(p.reason, "llvm-mca was ended by signal 9");

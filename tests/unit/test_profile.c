@@ -269,6 +269,26 @@ static void sittings_begin_at_rounds(void **state)
     runner_close(c);
 }
 
+/* A check puts buffers at the end of their pages. Samples that are appended after it are of buffers
+ * at the start of their pages, as all samples are. */
+static void appended_samples_have_buffers_in_place(void **state)
+{
+    struct runner *c = loaded(ENTRY("static int calls;\n"
+                                    "    if (calls++ > 0 && (unsigned long)b % 4096 != 0)\n"
+                                    "        __builtin_trap();\n"
+                                    "    b[0] = 1;"), 10);
+    struct sampled what = { .contenders = 1, .append = true, .as_is = true, .time_s = 0.005,
+                            .min_runs = 3 };
+    struct samples s;
+    struct err e;
+    double seconds;
+    (void)state;
+    assert_true(runner_run(c, 0, &seconds, &e));
+    if (!runner_time(c, &what, &s, &e))
+        fail_msg("%s", e.text);
+    runner_close(c);
+}
+
 static void cold_calls_are_timed_one_by_one(void **state)
 {
     struct runner *c = loaded(GOOD, 10);
@@ -873,6 +893,52 @@ static void extra_flags_count(void **state)
     assert_int_equal(e.code, ERR_COMPILE);
 }
 
+/* Every flag and every word of the command reaches the compiler, however many there are. */
+static void many_flags_count(void **state)
+{
+    enum { FLAGS = 200 };
+    char text[FLAGS][16];
+    const char *flag[FLAGS + 1] = { NULL };
+    struct build b;
+    struct err e;
+    (void)state;
+    for (int i = 0; i < FLAGS; i++) {
+        snprintf(text[i], sizeof text[i], "-DFLAG_%d=%d", i, i);
+        flag[i] = text[i];
+    }
+    if (!build_shared_with(&cc, "int many_flags = FLAG_0 + FLAG_199;\n", host, false, flag, NULL,
+                           &b, &e))
+        fail_msg("%s", e.text);
+    struct compiler wordy;
+    struct str command = {0};
+    str_add(&command, "gcc");
+    for (int i = 0; i < 20; i++)
+        str_printf(&command, " -DWORD_%d", i);
+    if (!compiler_find(str_text(&command), &wordy, &e)
+        || !build_shared(&wordy, "int many_words = WORD_0 + WORD_19;\n", host, false, NULL, &b, &e))
+        fail_msg("%s", e.text);
+    str_free(&command);
+}
+
+/* Flags that differ in a character which cannot stand in a comment make another object. */
+static void odd_flags_tell_objects_apart(void **state)
+{
+    static const char *const value[] = { "2*3", "2?3:4", "2%2a3", "2%3", "2**3" };
+    struct build b[COUNT_OF(value)];
+    struct err e;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(value); i++) {
+        char text[40];
+        snprintf(text, sizeof text, "-DODD=%s", value[i]);
+        const char *const flag[] = { text, NULL };
+        assert_true(build_shared_with(&cc, "int odd_flags;\n", host, false, flag, NULL, &b[i], &e));
+        assert_false(b[i].cached);
+    }
+    for (int i = 0; i < COUNT_OF(value); i++)
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(b[i].so_path, b[k].so_path);
+}
+
 static void second_build_is_a_hit(void **state)
 {
     (void)state;
@@ -984,6 +1050,16 @@ static void trimming_takes_the_oldest(void **state)
     snprintf(path, sizeof path, "%s/6.so", dir);
     assert_false(file_exists(path));
     objcache_trim("/nonexistent", 0);
+}
+
+/* An object that is larger than the limit stays until it is loaded. */
+static void a_large_object_outlives_its_trim(void **state)
+{
+    (void)state;
+    setenv("TILESCOPE_CACHE_MIB", "1", 1);
+    struct build b = built("char too_large[2 << 20] = { 1 };\n", false);
+    unsetenv("TILESCOPE_CACHE_MIB");
+    assert_true(file_exists(b.so_path) && file_exists(b.c_path));
 }
 
 static void compilers_are_found_by_name(void **state)
@@ -1172,6 +1248,7 @@ int main(void)
         cmocka_unit_test(an_interruption_does_not_end_the_calibration),
         cmocka_unit_test(no_time_is_one_sample),
         cmocka_unit_test(sittings_begin_at_rounds),
+        cmocka_unit_test(appended_samples_have_buffers_in_place),
         cmocka_unit_test(cold_calls_are_timed_one_by_one),
         cmocka_unit_test(huge_pages_are_asked_for),
         cmocka_unit_test(a_library_can_be_a_contender),
@@ -1192,10 +1269,13 @@ int main(void)
         cmocka_unit_test(twin_is_counted),
         cmocka_unit_test(compile_errors_are_quoted),
         cmocka_unit_test(extra_flags_count),
+        cmocka_unit_test(many_flags_count),
+        cmocka_unit_test(odd_flags_tell_objects_apart),
         cmocka_unit_test(second_build_is_a_hit),
         cmocka_unit_test(damaged_entries_are_rebuilt),
         cmocka_unit_test(building_the_same_at_once_is_fine),
         cmocka_unit_test(trimming_takes_the_oldest),
+        cmocka_unit_test(a_large_object_outlives_its_trim),
         cmocka_unit_test(compilers_are_found_by_name),
         cmocka_unit_test(variable_cc_is_honoured),
         cmocka_unit_test(assembly_has_labels_and_no_addresses),

@@ -135,6 +135,10 @@ static void test_changes(void **state)
           "step 0 is the operator as given: it cannot be changed" },
         { { "loop parallel Conv H" }, "drop 2", "branch main has no step 2" },
         { { "loop parallel Conv H" }, "move 1 up", "step 1 is the first one" },
+        { { "loop parallel Conv H" }, "move 2147483647 down",
+          "branch main has no step 2147483647" },
+        { { "loop parallel Conv H" }, "move -2147483648 up",
+          "branch main has no step -2147483648" },
         { { "loop parallel Conv H", "loop unroll Conv KW" }, "move 2 up 2",
           "step 2 cannot move up by 2" },
         { { "loop parallel Conv H", "loop unroll Conv KW" }, "move 1 down 0",
@@ -597,6 +601,29 @@ static void check_pick(void **state)
     history_free(h);
 }
 
+/* The tensor B of a bmm is not its loop B. */
+static void test_tensor_called_as_a_loop(void **state)
+{
+    (void)state;
+    struct history *h = must_open("bmm b=4 m=16 k=16 n=16");
+    struct str text = {0};
+    struct err e;
+    must_run(h, "branch tiled");
+    must_run(h, "loop split C B 2 2");
+    must_run(h, "loop split C M 4");
+    must_run(h, "loop cache_read C B at=M.0");
+    must_run(h, "drop 2");
+    assert_string_equal(shown(h, &text), "loop split C B 2 2; loop cache_read C B at=M");
+    must_run(h, "undo");
+    must_run(h, "switch main");
+    must_run(h, "loop fuse C B M");
+    assert_false(run(h, "pick tiled 3", &e));
+    assert_non_null(strstr(e.text, "C has no loop M.0"));
+    assert_null(strstr(e.text, "fused"));
+    str_free(&text);
+    history_free(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -608,7 +635,7 @@ int main(void)
         cmocka_unit_test(test_undo_over_later_steps), cmocka_unit_test(test_said),
            cmocka_unit_test(test_kept),
         cmocka_unit_test(test_file),    cmocka_unit_test(test_random),
-        cmocka_unit_test(check_pick),
+        cmocka_unit_test(check_pick), cmocka_unit_test(test_tensor_called_as_a_loop),
     };
     if (getenv("TS_SEED"))
         seed = strtoull(getenv("TS_SEED"), NULL, 10);

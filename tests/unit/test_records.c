@@ -588,6 +588,8 @@ static void refused_files(void **state)
     records_close(records_must_open(path));
     run_sql("PRAGMA user_version = 99");
     check_refused("by a newer tilescope (format 99", "update tilescope");
+    run_sql("PRAGMA user_version = -1");
+    check_refused("are damaged: the number of their format is below 0", "records aside");
     /* A file of the first format, which had no simulated times, gets them. */
     run_sql("PRAGMA user_version = 1; ALTER TABLE record DROP COLUMN simulated_ms");
     records_close(records_must_open(path));
@@ -611,6 +613,35 @@ static void refused_files(void **state)
     check_refused("is a folder", "records.db");
     assert_int_equal(rmdir(path), 0);
     str_free(&moved);
+}
+
+/* A folder is in the way of a log: the next free name is taken, and log and database go there. */
+static void a_log_stays_with_its_database(void **state)
+{
+    (void)state;
+    static const char *const part[] = { "", "-wal", "-shm" };
+    char of[320], name[340];
+    struct str moved = {0}, text = {0};
+    struct err e;
+    snprintf(of, sizeof of, "%s.log.db", path);
+    for (int i = 0; i < COUNT_OF(part); i++) {
+        snprintf(name, sizeof name, "%s%s", of, part[i]);
+        write_text(name, part[i], strlen(part[i]));
+    }
+    snprintf(name, sizeof name, "%s.aside-1-shm", of);
+    assert_int_equal(mkdir(name, 0700), 0);
+    if (!records_set_aside(of, &moved, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < COUNT_OF(part); i++) {
+        snprintf(name, sizeof name, "%s.aside-2%s", of, part[i]);
+        str_clear(&text);
+        if (!file_read(name, 100, &text, &e))
+            fail_msg("%s", e.text);
+        assert_string_equal(str_text(&text), part[i]);
+    }
+    assert_true(str_ends(str_text(&moved), ".aside-2"));
+    str_free(&moved);
+    str_free(&text);
 }
 
 /* Taken away by somebody else while it is open. */
@@ -821,8 +852,8 @@ int main(void)
         T(kept_as_it_was), T(found_by_steps), T(best_first), T(hostile_texts),
         T(of_a_measurement), T(lines_and_text), T(runs_and_states), T(killed_runs),
         T(several_writers), T(waits_for_long_writers), T(made_while_it_is_opened),
-        T(kill_9_loses_nothing), T(refused_files), T(a_table_that_is_gone),
-        T(no_file),
+        T(kill_9_loses_nothing), T(refused_files), T(a_log_stays_with_its_database),
+        T(a_table_that_is_gone), T(no_file),
         T(random_damage), T(read_only_folder), T(where_it_lies), T(pruning),
     };
     if (getenv("TS_SEED"))

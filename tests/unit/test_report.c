@@ -538,6 +538,26 @@ static void test_assert_refused(void **state)
     str_free(&deep);
 }
 
+/* Every value is listed once, also one whose text is a part of another. */
+static void test_assert_lists_values(void **state)
+{
+    (void)state;
+    static const struct { const char *expr, *want; } row[] = {
+        { "executed_gflops > gflops + gflops", "executed_gflops is 54, gflops is 5" },
+        { "gflops > executed_gflops", "gflops is 5, executed_gflops is 54" },
+        { "a.b + b > 0 && b + a.b > 0", "a.b is 1, b is 1" },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct str values = {0};
+        struct err e;
+        bool holds;
+        assert_true(report_assert("{\"gflops\": 5, \"executed_gflops\": 54, \"b\": 1, "
+                                  "\"a\": {\"b\": 1}}", row[i].expr, &holds, &values, &e));
+        assert_string_equal(str_text(&values), row[i].want);
+        str_free(&values);
+    }
+}
+
 static void test_assert_random(void **state)
 {
     (void)state;
@@ -717,6 +737,7 @@ int main(void)
         cmocka_unit_test(test_relations), cmocka_unit_test(test_assert),
         cmocka_unit_test(test_assert_refused),
         cmocka_unit_test(test_assert_random),
+        cmocka_unit_test(test_assert_lists_values),
         cmocka_unit_test(test_export_gcc),
         cmocka_unit_test(test_export_clang),
         cmocka_unit_test(test_export_wrong),

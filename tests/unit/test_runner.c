@@ -29,6 +29,7 @@ struct here {
 };
 
 static int opened, closed;
+static int unloadable = -1;               /* the next load into this slot fails */
 
 static bool here_open(const struct runner_opts *o, struct runner **out, struct err *e);
 
@@ -62,6 +63,10 @@ static bool here_load(struct runner *r, enum slot slot, const char *so_path, con
 {
     struct here *h = (struct here *)r;
     assert_true(slot < SLOT_TRACE);
+    if ((int)slot == unloadable) {
+        unloadable = -1;
+        return err_set(e, ERR_COMPILE, "the compiled kernel cannot be loaded");
+    }
     h->handle[slot] = dlopen(so_path, RTLD_NOW | RTLD_LOCAL);
     void *symbol = h->handle[slot] ? dlsym(h->handle[slot], *entry ? entry : "ts_entry") : NULL;
     memcpy(&h->entry[slot], &symbol, sizeof symbol);
@@ -157,6 +162,32 @@ static void kernels_run_in_this_process(void **state)
     assert_non_null(strstr(m.sim.reason, "the runner \"here\" cannot simulate"));
 }
 
+/* A program that cannot be loaded is a result, and the others are compared without it. */
+static void one_that_does_not_load_does_not_end_a_comparison(void **state)
+{
+    struct measure_opts o = { .seed = 3, .min_runs = 7, .runner = &here_runner };
+    struct arena *a = arena_new();
+    const struct program *p[3];
+    static struct compared out[3];
+    struct comparison how;
+    struct err e = {0};
+    int bad;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(p); i++)
+        assert_true(program_replay(a, "gmm m=12 k=20 n=16", NULL, 0, &p[i], &bad, &e));
+    unloadable = SLOT_KERNEL + 1;
+    opened = closed = 0;
+    if (!measure_compare(p, COUNT_OF(p), &o, NULL, NULL, out, &how, &e))
+        fail_msg("%s", e.text);
+    assert_true(opened == 2 && closed == 2);
+    assert_int_equal(out[1].m.outcome, OUTCOME_COMPILE);
+    assert_non_null(strstr(out[1].m.reason, "cannot be loaded"));
+    assert_int_equal(out[1].m.latency.runs, 0);
+    for (int i = 0; i < COUNT_OF(p); i += 2)
+        assert_true(out[i].m.outcome == OUTCOME_OK && out[i].m.latency.runs == 7);
+    arena_free(a);
+}
+
 /* The machine is an argument: caches and the default target are those of the one that is given. */
 static void the_machine_is_told(void **state)
 {
@@ -242,6 +273,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_run_in_this_process),
+        cmocka_unit_test(one_that_does_not_load_does_not_end_a_comparison),
         cmocka_unit_test(the_machine_is_told),
         cmocka_unit_test(messages_have_a_version),
         cmocka_unit_test(another_version_is_refused),

@@ -285,7 +285,7 @@ static void test_loops(void **state)
     struct str out = {0}, path = {0};
     struct code_lines lines;
     struct err e;
-    int n = 0, k = 0;
+    int n = 0, k = 0, ends = 0;
     (void)state;
     str_printf(&path, "%s:%s", folder, usual_path);
     write_tool(folder, "nvdisasm",
@@ -303,6 +303,12 @@ static void test_loops(void **state)
     for (int i = 0; i < lines.n; i++)
         k += lines.of[i] >= 0 && streq(lines.loop[lines.of[i]].axis, "K");
     assert_true(k >= 2);
+    for (int i = 0; i < lines.n; i++)     /* the end of the kernel is in no loop */
+        if (lines.source[i] && streq(lines.source[i], "}")) {
+            assert_int_equal(lines.of[i], -1);
+            ends++;
+        }
+    assert_true(ends > 0);
     setenv("PATH", folder, 1);
     str_free(&path);
     str_free(&out);

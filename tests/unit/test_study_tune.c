@@ -345,6 +345,46 @@ static void weights_reach_the_search(void **state)
     agents_free(g);
 }
 
+/* Stores in *ctx the largest number of steps from which a part is searched. */
+static bool part_searched(void *ctx, struct arena *a, const char *spec, const char *const *step,
+                          int n, const struct tuning_opts *o, const struct search_sink *view,
+                          struct cancel *c, struct study_search *out, struct err *e)
+{
+    int *most = ctx;
+    (void)a, (void)spec, (void)o, (void)view, (void)c, (void)e;
+    for (int i = 0; i < n; i++)
+        assert_true(str_starts(step[i], "layout set C ")
+                    || streq(step[i], "set input_layout given"));
+    *most = n > *most ? n : *most;
+    *out = (struct study_search){ .run = "" };
+    return true;
+}
+
+/* With bp, each of 12 products that read Y twice fixes its layout twice.  AddressSanitizer sees
+ * whether there is room for all these steps. */
+static void many_readers_fix_a_layout(void **state)
+{
+    enum { READERS = 12 };
+    static const char *const step[] = { "set variant bp" };
+    struct arena *a = arena_new();
+    struct str spec = {0};
+    int most = 0;
+    struct tuning_opts o = { .budget = 1 };
+    struct study_part_search how = { .tune = part_searched, .ctx = &most, .opts = &o,
+                                     .n_steps = 1, .step = step };
+    struct study_search found;
+    struct err e;
+    (void)state;
+    str_add(&spec, "X = input m=4 k=4; W = const k=4 n=4; Y = matmul(X, W)");
+    for (int i = 0; i < READERS; i++)
+        str_printf(&spec, "; P%d = matmul(Y, Y)", i);
+    if (!study_search_parts(a, str_text(&spec), &how, &found, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(most, 2 * READERS);
+    str_free(&spec);
+    arena_free(a);
+}
+
 static void curves_are_drawn(void **state)
 {
     struct study *s = must_parse(demo);
@@ -400,6 +440,7 @@ int main(void)
         cmocka_unit_test(a_budget_of_the_reader_goes_before_all),
         cmocka_unit_test(what_has_no_result_says_why),
         cmocka_unit_test(weights_reach_the_search),
+        cmocka_unit_test(many_readers_fix_a_layout),
         cmocka_unit_test(curves_are_drawn),
         cmocka_unit_test(every_key_is_documented),
     };

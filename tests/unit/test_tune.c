@@ -60,6 +60,29 @@ static void tape_view(void *ctx, const struct tune_view *v)
     t->last = *v;
 }
 
+/* Reads the point of the followed schedule from the lines that a landscape writes for it. */
+static bool followed(void *ctx, struct follow *f, struct arena *a, struct tune_candidate *c)
+{
+    struct land_point *p = ARENA_NEW(a, struct land_point);
+    (void)ctx;
+    for (int i = 0; i < LAND_KNOBS; i++)
+        assert_int_equal(sscanf(f->line[1 + i], "knob %*d %d", &p->v[i]), 1);
+    c->line = f->line;
+    c->n_lines = f->n_lines;
+    c->point = p;
+    return true;
+}
+
+static int apart(void *ctx, int arm, const void *x, const void *y)
+{
+    const struct land_point *p = x, *q = y;
+    int n = 0;
+    (void)ctx; (void)arm;
+    for (int i = 0; i < LAND_KNOBS; i++)
+        n += p->v[i] != q->v[i];
+    return n;
+}
+
 /* Runs l and appends what was measured to *out; known: what may be replayed. */
 static enum search_end play(struct landscape *l, const struct search_opts *o, struct tape *known,
                             struct tape *out, const struct tune_seed *seeds, int n_seeds)
@@ -67,6 +90,8 @@ static enum search_end play(struct landscape *l, const struct search_opts *o, st
     struct search_sink sink = { known ? known : out, NULL, known ? tape_known : NULL, tape_view };
     struct err e = {0};
     landscape_open(l);
+    l->problem.followed = followed;
+    l->problem.point_apart = apart;
     struct search *s = search_new(&l->problem, o, seeds, n_seeds, &sink, &l->cancel);
     enum search_end end = search_run(s, &e);
     const struct tune_view *v = search_view(s);
@@ -208,6 +233,38 @@ static void what_was_not_measured_costs_no_budget(void **state)
         search_free(s);
         free(l);
     }
+}
+
+/* Beside candidates that were not measured, the followed schedule has the number of its trial. */
+static void the_followed_trial_has_its_number(void **state)
+{
+    struct tape first = {0};
+    struct search_opts o = { .budget = 100, .seed = 5, .strategy = &strategy_evo };
+    (void)state;
+    for (int k = -1; k < 60; k = k < 0 ? 44 : k + 1) {
+        struct landscape *l = land(true, false);
+        struct arena *a = arena_new();
+        struct tape t = {0};
+        const char *line[1 + LAND_KNOBS];
+        struct follow f = { .line = line, .opened = -1, .proposed = -1, .trial = -1 };
+        char *rest = k < 0 ? NULL : arena_strdup(a, first.text.data[k]);
+        for (; k >= 0 && f.n_lines < COUNT_OF(line); f.n_lines++)
+            line[f.n_lines] = strtok_r(f.n_lines ? NULL : rest, "\n", &rest);
+        o.follow = k < 0 ? NULL : &f;
+        l->fixed = true;
+        l->killed_each = 5;
+        play(l, &o, NULL, k < 0 ? &first : &t, NULL, 0);
+        if (k >= 0) {
+            assert_same(&first, &t);
+            assert_int_equal(f.trial, k);
+            assert_true(f.ms == first.ms.data[k]);
+        }
+        vec_free(&f.round);
+        tape_free(&t);
+        arena_free(a);
+        free(l);
+    }
+    tape_free(&first);
 }
 
 static void failures_cost_budget_and_never_win(void **state)
@@ -570,6 +627,7 @@ int main(void)
         cmocka_unit_test(nothing_is_measured_twice),
         cmocka_unit_test(failures_cost_budget_and_never_win),
         cmocka_unit_test(what_was_not_measured_costs_no_budget),
+        cmocka_unit_test(the_followed_trial_has_its_number),
         cmocka_unit_test(the_seed_decides_everything),
         cmocka_unit_test(a_stopped_run_resumes),
         cmocka_unit_test(seeds_come_first_and_bound_the_result),

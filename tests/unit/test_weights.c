@@ -344,6 +344,36 @@ static void files_are_read_once(void **state)
     assert_true(weights_tensor_data(w, 1, got, &e));
 }
 
+/* Data in a file beside the model are read again when that file changes, and not else. */
+static void external_data_may_change(void **state)
+{
+    (void)state;
+    const char *path = in_folder("apart.onnx"), *apart = in_folder("apart.bin");
+    float w[20], got[20];
+    struct err e;
+    for (int i = 0; i < 20; i++)
+        w[i] = (float)i / 4;
+    assert_true(file_write_atomic(apart, (char *)w, sizeof w, &e));
+    assert_true(onnx_build_file(path, 13,
+                                "in x:20; const w:20@apart.bin; node Add x w > y; out y"));
+    const struct tensor *t =
+        tensor_of(program_of(spec_in(path, "w", hash_of_quarters(20), 20), "")->graph, "w");
+    if (!weights_tensor_data(t, 1, got, &e))
+        fail_msg("%s", e.text);
+    assert_true(got[19] == 4.75f);
+    spoil(apart);
+    assert_true(weights_tensor_data(t, 1, got, &e) && got[19] == 4.75f);
+    w[19] = 7;
+    assert_true(file_write_atomic(apart, (char *)w, sizeof w, &e));
+    assert_false(weights_tensor_data(t, 1, got, &e));
+    assert_non_null(strstr(e.text, "have changed: the hash of"));
+    w[19] = 4.75f;
+    assert_true(file_write_atomic(apart, (char *)w, sizeof w, &e));
+    assert_true(weights_tensor_data(t, 1, got, &e) && got[19] == 4.75f);
+    assert_int_equal(unlink(apart), 0);
+    assert_false(weights_tensor_data(t, 1, got, &e));
+}
+
 static void *read_often(void *ctx)
 {
     float got[20];
@@ -485,6 +515,22 @@ static void exported_files_have_the_weights(void **state)
     session_free(s);
 }
 
+static void no_path_ends_the_head_of_an_exported_file(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct str c = { 0 };
+    struct err e;
+    if (!session_open("x = input n=20; w = const n=20 file=/none*/w.onnx tensor=w "
+                      "hash=0123456789abcdef; y = mul(x, w)", NULL, &s, &e))
+        fail_msg("%s", e.text);
+    assert_true(export_c(s, &(struct export_opts){ .file = "-" }, &c, &e));
+    const char *end = strstr(str_text(&c), "*/"), *last = strstr(str_text(&c), "Written by tile");
+    assert_true(end && last && last < end);
+    str_free(&c);
+    session_free(s);
+}
+
 /* Long graphs and weights do not fill the screen. */
 static void headings_are_brief(void **state)
 {
@@ -535,6 +581,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_with_a_file_is_said),
         cmocka_unit_test(a_missing_file_stops_measuring_only),
         cmocka_unit_test(files_are_read_once),
+        cmocka_unit_test(external_data_may_change),
         cmocka_unit_test(any_thread_may_read),
         cmocka_unit_test(paths_are_relative_to_the_session),
         cmocka_unit_test(a_session_moves_with_its_model),
@@ -542,6 +589,7 @@ int main(void)
         cmocka_unit_test(errors_are_where_the_file_has_them),
         cmocka_unit_test(refused_models_name_the_causes),
         cmocka_unit_test(exported_files_have_the_weights),
+        cmocka_unit_test(no_path_ends_the_head_of_an_exported_file),
         cmocka_unit_test(headings_are_brief),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
