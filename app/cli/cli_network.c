@@ -151,7 +151,8 @@ static bool check_names(const struct cli *c, const struct opened *o, const struc
     return cli_asserts_named(c->args, &json, e);
 }
 
-/* Builds the network and measures it on the arrays of --inputs and --expect. */
+/* Builds the network, measures it on the arrays of --inputs (else on random data), and compares its
+ * outputs with the arrays of --expect. */
 static bool measure(struct arena *a, const struct cli *c, const struct opened *o,
                     const struct measure_opts *mo, struct network_values *values,
                     const struct network **net, struct network_measurement *m, struct err *e)

@@ -190,7 +190,7 @@ static int set_aside(const struct cli *c)
 
 /* --- The command ------------------------------------------------------------------------------ */
 
-/* Sets of options: initialisers of an array of flags by enum opt. */
+/* Sets of options: initialisers of an array of flags, indexed by enum opt. */
 #define HAS(id) [OPT_##id] = true
 #define OF_TASK HAS(THREADS), HAS(ISA), HAS(MACHINE)
 #define OF_RUN OF_TASK, HAS(RUN), HAS(BEFORE)

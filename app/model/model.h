@@ -133,7 +133,7 @@ struct model {
     bool to_loop;  /* whether the nest scrolls to step_axis even if its cursor is in step_stage */
     char to_tensor[64];                  /* tensor to which the layout view scrolls; "": none */
     char opened_at[96];  /* the access or tensor at which the layout view opened last, or "" */
-    int n_jumps; struct jump jump[JUMPS_MOST];  /* jumps that Esc takes back, in reverse order */
+    int n_jumps; struct jump jump[JUMPS_MOST];  /* oldest first; Esc takes back the last */
     unsigned jump_stamp;                 /* the stamp when the jumps were made */
 
     /* State of the prompt. */
@@ -393,7 +393,7 @@ bool model_new_session(struct model *m, const char *spec, int at);
 bool model_open_file(struct model *m, const char *path);
 void model_open_onnx(struct model *m, const char *path);  /* reads the file in the background */
 void model_opened(struct model *m, struct app_job *j);  /* opens the file that the job has read */
-void model_open_entry(struct model *m);          /* opens the entry that model_entry returns */
+void model_open_entry(struct model *m);  /* opens the entry under the start screen's cursor */
 void model_discard_entry(struct model *m);
 
 /* model_complete.c: completes the line on the prompt; ctx is the model (prompt_complete). */
@@ -484,7 +484,7 @@ int model_network_branches(const struct model *m);
 void model_network_give_up(struct model *m);     /* gives up the other branches of the kernels */
 /* Appends a note on what the network's file does not keep of its kernels, if there is such. */
 void model_network_left_out(const struct model *m, struct str *out);
-void model_kernel_leave(struct model *m);  /* shows the network; asks first if a tuner is running */
+void model_kernel_leave(struct model *m);  /* shows the network; asks first while a tuner runs */
 void model_network_show(struct model *m);        /* shows the network in place of its kernel */
 void model_network_update(struct model *m);  /* builds the network again, and stops its search */
 /* model_network_steps.c: steps of the network itself. */
@@ -549,9 +549,9 @@ bool model_lens_on_cure(const struct model *m);  /* whether Enter would apply a 
 void model_lens_forget(struct model *m);
 void model_lensed(struct model *m, struct app_job *j);   /* takes over the result of the job */
 
-/* model_forecast.c: predicted misses. */
+/* model_forecast.c: predicted misses and times. */
 
-/* Whether forecasts are wanted but missing. *state: the state from which they start. */
+/* Whether forecasts are wanted but missing. *state: where the steps would be applied. */
 bool model_desired_forecast(const struct model *m, int *state);
 void model_forecast_job(const struct model *m, struct app_job *j);   /* fills in the inputs of j */
 void model_forecast(struct model *m, const struct app_job *j, int state);  /* takes the result */

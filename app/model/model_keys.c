@@ -359,8 +359,8 @@ static void leave_kernel(struct model *m)
         model_ask_save(m, then, next);
 }
 
-/* Handles the answer to the question about a tuner or about branches.  After a yes, if something is
- * unsaved, the question stays open and becomes the one whether to save. */
+/* Handles the answer to the question whether to stop a tuner or lose branches.  After a yes outside
+ * of a network, if there are unsaved changes by now, the overlay stays and asks whether to save. */
 static void key_ask_stop(struct model *m, bool yes)
 {
     m->ask_stop = false;

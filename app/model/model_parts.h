@@ -146,7 +146,7 @@ struct lensing {
     unsigned number;                     /* number of the lens in this run of the program */
     struct str why;
     int at, loop;  /* the touch that the playback shows; the loop that it follows, or -1 */
-    bool to_playback;                    /* whether the view scrolls to the playback */
+    bool to_playback;                    /* whether the next drawing scrolls to the playback */
 };
 
 /* Predicted misses (model_forecast.c).  now: in state `state` of the history.  after: after

@@ -71,7 +71,7 @@ static bool is_default(const char *arg)
     return streq(arg, "default") || streq(arg, "auto") || streq(arg, "native");
 }
 
-/* Says the value of a setting, after its command without an argument. */
+/* Shows the value of a setting: the answer to its command without an argument. */
 static bool say_value(struct model *m, const char *name, const char *value, bool by_default)
 {
     model_info(m, "%s %s%s%s%s", name, value, by_default ? ", the default" : "; `",

@@ -21,7 +21,7 @@ struct line {
     const char *loop;                    /* the loop, or the access, of this line, or NULL */
     int n_items;
     const struct doc_item *item;
-    int stays;                               /* number of columns that are not scrolled sideways */
+    int stays;                               /* number of first columns that are not scrolled */
     bool cut;                            /* whether doc_fit left out a part of a text */
     bool more;                           /* whether this row continues the line above */
     bool heading;  /* whether it is a heading; doc_draw leaves it out in the last row of a pane */

@@ -55,7 +55,7 @@ static const struct measurement *reference_of(const struct model *m,
 }
 
 /* The settings with which a state would be measured now: those chosen on the screen, else those of
- * the measurement `reference_of`. A NULL member is unknown. */
+ * the measurement that reference_of returned. A NULL member is unknown. */
 struct made_with { const char *isa, *compiler, *code; const struct cache_config *cache; };
 
 static struct made_with wanted_for(const struct model *m, const struct ledger_row *r,

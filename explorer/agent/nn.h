@@ -6,7 +6,7 @@
  *
  * The agents use the defaults of MAPPO (SPEC E.3): width 64, two hidden layers, LayerNorm,
  * orthogonal weights with gain sqrt(2), and a small gain of the last layer.  The norm of the input
- * has no gain and shift, because the linear layer after it has both.
+ * needs no gain and shift: the weights and the bias of the next layer can do the same.
  *
  * Batches are stored by rows: x[rows][in], out[rows][out]. Everything is deterministic. */
 #ifndef TS_EXPLORER_AGENT_NN_H

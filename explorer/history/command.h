@@ -13,9 +13,9 @@ enum command_effect {
     EFFECT_APP,                           /* a command of app/ (save, quit, view, help...) */
 };
 
-/* Runs one line: a step, or a command of command.def. A layout, algorithm or set step that earlier
- * steps have made illegal is inserted before these. Blank lines and # comments do nothing
- * (EFFECT_NONE). A command of app/ is not run: EFFECT_APP. */
+/* Runs one line: a step, or a command of command.def.  A layout, algorithm or set step that earlier
+ * steps make illegal is inserted before those steps.  Blank lines and # comments do nothing
+ * (EFFECT_NONE).  A command of app/ is not run: EFFECT_APP. */
 bool command_run(struct history *h, const char *line, enum command_effect *effect, struct err *e);
 
 /* Whether the line is a command that changes the past of a branch. */

@@ -135,9 +135,9 @@ static void offer_factor(struct completer *c, int64_t factor, int64_t left)
                        (long long)factor));
 }
 
-/* Offers the factors that divide what is left of a dimension: its extent divided by the factors
- * typed so far, which begin at word `first`.  Everything that is left is offered as one factor only
- * if a factor was typed before. */
+/* Offers the factors that divide the rest of a dimension: its extent divided by the factors typed
+ * so far, which begin at word `first`.  Offers the rest itself only after another factor, because a
+ * split by the whole extent would leave an outer part of 1. */
 static void offer_factors(struct completer *c, const struct dims *d, const char *dim, int first)
 {
     int64_t left = 0, large[FACTORS_MAX];

@@ -11,7 +11,7 @@ struct past_change {
     struct branch before, after;          /* the branch before and after the change */
     const char *kept;                     /* the branch that keeps the old steps; NULL: none */
     bool move;                            /* whether the change is a `move` */
-    int at, to;                           /* number of the step before and after the change */
+    int at, to;  /* the step's number: `at` before the change, `to` after it */
 };
 
 /* An older measurement of a state, which is not the state's `measured` any more: a measurement made

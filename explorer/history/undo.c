@@ -86,7 +86,8 @@ static int next_state(const struct history *h, const struct branch *b)
     return id == b->at ? -1 : id;
 }
 
-/* Whether b's current state lies before the one where change x left b, because of a `goto`. */
+/* Whether a `goto` has moved b back: b's current state lies before x->after.at, the current state
+ * right after change x, and x->after.at is still on b. */
 static bool is_behind(const struct history *h, const struct branch *b, const struct past_change *x)
 {
     return streq(x->branch, b->name) && b->at != x->after.at

@@ -154,7 +154,7 @@ static bool any_stored(const struct gpu_nest *g)
 /* --- The nodes around ------------------------------------------------------------------------- */
 
 /* Finds the element-wise consumers that can be computed, one after the other, in the loops of the
- * main node. */
+ * main node: each must be the only reader of the one before. */
 static void find_chain(struct gpu_builder *b)
 {
     const struct graph *g = b->p->graph;

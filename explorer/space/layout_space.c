@@ -340,7 +340,8 @@ static void conv_input(struct layout_builder *b, const struct template_tensor *o
     add_states(b, t, tiled, n);
 }
 
-/* Describes the weights: O/o_t' I/i_t' | O I middle | KH KW | i_t' o_t' */
+/* Describes the weights.  Physical order: outer parts of O and I, their middle parts, the whole
+ * dims (KH KW), inner parts of I and O.  With one level: O/o_t' I/i_t' KH KW i_t' o_t'. */
 static void conv_weights(struct layout_builder *b)
 {
     const struct tensor *x = &b->g->tensor[b->ker];
@@ -579,7 +580,6 @@ bool layout_space_new(struct arena *a, const char *spec, const char *const *pinn
     s->n = b.n;
     s->knob = b.knob;
     s->size = count_points(b.knob, b.n);
-    s->log_rounding = b.opts.log_rounding;
     s->t = b.t;
     op_features(&b, s->op);
     *out = s;

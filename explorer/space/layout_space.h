@@ -1,5 +1,5 @@
 /* Layout templates (SPEC D.2 to D.4, ALT 5.1): the layouts of the output, the input and the weights
- * of an operator's complex node as functions of a few split factors.
+ * of an operator's main node as functions of a few split factors.
  *
  *     out  N H/h_t W/w_t O/o_t  h_t w_t o_t
  *     inp  N H/h_t W/w_t I/i_t  B_h B_w i_t        overlapping tiles (unfold): what a tile of the
@@ -7,14 +7,14 @@
  *     ker  O/o_t' I/i_t' KH KW  i_t' o_t'
  *
  * and likewise for c1d, c3d, grp, dep, dil, t2d, t3d, gmm, bmm.  With two levels each tiled dim has
- * a middle part (h_m).  Channel blocks of grp are parts of a group or whole groups, in all three
- * tensors: SPEC D.3 has parts only for inp and ker, but small groups must share a vector.  The
- * space of a graph is that of its main node.
+ * a middle part (h_m).  A channel block of grp is a part of a group or several whole groups.  For
+ * inp and ker SPEC D.3 allows only parts of a group; whole groups are allowed here because small
+ * groups must share a vector.  The space of a graph is that of its main node.
  *
- * The operand is an input of the caller, or is padded from an input Inp_in.  Unless pinned lines
- * set input_layout, the caller is assumed to provide inputs in the layout that the program wants
- * (`set input_layout given`).  In this case Inp_in also gets channel blocks of i_t, for an inlined
- * padding. */
+ * The operand can be an input of the caller, or padded from one (Inp_in).  Then, unless pinned
+ * lines set input_layout, the caller is assumed to provide the input in the layout that the program
+ * wants (`set input_layout given`), and Inp_in gets channel blocks of i_t, so that the padding can
+ * be inlined. */
 #ifndef TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #define TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #include "explorer/space/factor.h"
@@ -45,10 +45,10 @@ struct layout_opts {
     int levels;                           /* levels of tiles: 1 (0 means 1) or 2 */
     /* gmm: whether A and B each have a factor k_t, and the order of B's tiles is a knob */
     bool split_k;
-    bool log_rounding;  /* whether R() picks the divisor with the nearest logarithm */
     /* Whether, with one level, weights may be stored in blocks that do not divide the output
-     * channels (of a product: A and B in panels).  For example, blocks of 24 of 200 channels keep
-     * 12 accumulators of 8 lanes busy, but blocks of 8 or 40 do not. */
+     * channels (of a product: A and B in panels).  For example, with 8 lanes a block of 24 of 200
+     * channels is 3 vectors, which with 4 rows keep 12 accumulators busy; 200 has no divisor
+     * between 8 and 40 that is a multiple of 8. */
     bool pad;
 };
 
@@ -58,7 +58,6 @@ struct layout_space {
     const char *spec;
     int n; const struct layout_knob *knob;
     double size;                          /* number of points, memory-equal ones included */
-    bool log_rounding;
     /* The operator for the agents: log2 of N, I, O, H, W, KH, KW, stride, dilation and groups, then
      * two zeros, which the agents replace by the step of an episode and the kind of the target. */
     float op[OP_FEATURES];

@@ -84,7 +84,8 @@ static bool axis_parts(const struct loop_space *s, const struct loop_point *p, i
     return even;
 }
 
-/* If no output loop is outside the tile: adds one of a single iteration. */
+/* If no output loop is outside the tile: adds one of a single iteration, because the tile is placed
+ * inside the last of these loops. */
 static void ensure_outer(const struct loop_space *s, struct plan_parts *all)
 {
     int first = -1;

@@ -27,7 +27,7 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 #define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
 #define ARENA_DUP(a, from, n) arena_copy((a), (from), sizeof *(from) * (size_t)(n))
 
-/* The malloc family, for data that outlives every arena. Without memory they call fail(). */
+/* The malloc family, for data that is in no arena.  They call fail() if memory is exhausted. */
 void *xmalloc(size_t size_bytes);
 void *xcalloc(size_t n, size_t size_bytes);
 void *xrealloc(void *p, size_t size_bytes);

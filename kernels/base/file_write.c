@@ -59,11 +59,10 @@ static bool is_as_seen(const char *target, uint64_t seen)
 static bool changed(const char *path, uint64_t seen, struct err *e)
 {
     err_set(e, ERR_CHANGED, seen == FILE_ABSENT ? "%s already exists, so nothing was written"
-            : "%s changed since it was read, by somebody else: nothing was written", path);
-    return err_fix(e,
-                   "write to another name (-o FILE), or open the file again and repeat the change");
+            : "%s changed since it was read, so nothing was written", path);
+    return err_fix(e, seen == FILE_ABSENT ? "write to another name"
+                   : "write to another name, or open the file again and repeat the change");
 }
-
 
 /* Finds the file to write: path itself, or what it links to when that is a regular file, so that
  * a link remains a link.  Directories and dangling links are refused. */

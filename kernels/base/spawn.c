@@ -21,7 +21,7 @@
 #define GRACE_MS 200
 #define FOLDER "tilescope-run-"
 #define ABANDONED_S 60                    /* a younger folder may not have its lock yet */
-#define KEPT 3                            /* the descriptor that a program inherits */
+#define KEPT 3  /* number that the descriptor `keep` of spawn_group gets in the new program */
 
 extern char **environ;
 

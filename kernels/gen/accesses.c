@@ -2,8 +2,8 @@
 #include "kernels/gen/gen_impl.h"
 
 #define MARK_TRIPS 4096.0  /* iterations, with those of outer loops, that are enough to sample */
-/* A marked loop inside another one makes at least this many accesses in an iteration: with fewer,
- * calling ts->mark would cost too much. */
+/* choose_mark descends to an inner loop only if one of its iterations makes at least this many
+ * accesses: with fewer, calling ts->mark would cost too much. */
 #define MARK_ACCESSES 256.0
 #define MARK_SHARE 0.9  /* the main loop of a body makes at least this share of its accesses */
 

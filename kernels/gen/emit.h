@@ -98,8 +98,8 @@ void emit_value(struct emit *m, const struct code_term *t, int lanes);
 void emit_place(struct emit *m, const struct place *at, bool stored);
 void emit_address(struct emit *m, const struct place *at, bool stored);
 
-/* Pointers (pointers.c).  Declares a pointer for each base that b[from, to) uses often enough,
- * unless one is visible. */
+/* Pointers (pointers.c).  Declares a pointer for each place.base that b[from, to) uses often enough
+ * to pay, unless a visible pointer can address it. */
 void pointers_declare(struct emit *m, const struct block *b, int from, int to);
 /* Returns the pointer that can address `at`, or NULL. */
 const struct pointer *pointers_find(const struct emit *m, const struct place *at, bool stored);

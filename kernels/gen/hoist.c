@@ -15,7 +15,7 @@
  * loop. */
 #include "kernels/gen/gen_impl.h"
 
-#define MAX_KEPT 32                       /* most places kept in registers, per loop */
+#define MAX_KEPT 32  /* per loop: most places of one buffer, and most loads moved before it */
 
 /* A place that is kept in register `reg`. stored: whether the loop stores to it. */
 struct kept { struct place at; int reg; int site_load, site_store; bool stored; };

@@ -81,8 +81,8 @@ static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
     return turns < 1 || trips < 1 ? 1 : turns < trips ? turns : trips;
 }
 
-/* Returns how many places from at[i] on follow at equal distances, and sets *apart to the
- * distance. */
+/* Returns how many of at[i], at[i + 1], ... have the same base and equal distances; at[i] counts.
+ * Sets *apart to the distance; 0 if at[i] is the only one. */
 static int count_even(const struct ahead *a, int i, int64_t *apart)
 {
     int n = 1;

@@ -138,7 +138,8 @@ static void print_set(struct trace *t, const struct code *c)
         count_use(t, c->site_store, place_bytes(t->m.u, &c->at));
 }
 
-/* Prints the index of a pick: a pseudo-random one, because the instrumented kernel has no data. */
+/* Prints the index of a pick.  The instrumented kernel has no data to compute it from, so it is
+ * pseudo-random; when accesses are only counted, it is 0. */
 static void print_pick(struct trace *t, const struct code *c)
 {
     struct emit *m = &t->m;

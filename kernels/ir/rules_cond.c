@@ -1,6 +1,6 @@
-/* Rules for min, max and the conditions.  Rules for comparisons use the difference d = a - b of the
- * operands as one linear form: a < b is d < 0, and bounds of d are tighter than those from the
- * bounds of a and b. */
+/* Rules for min, max, comparisons and conjunctions.  The rules for min, max and comparisons use the
+ * difference d = a - b of the operands as one linear form: a < b is d < 0, and bounds of d can be
+ * tighter than those from the bounds of a and b. */
 #include "kernels/ir/simplify_impl.h"
 
 #include <stdlib.h>

@@ -327,9 +327,9 @@ static bool check_trim(const struct check *c, int64_t covered)
         return true;
     }
     refuse(c, ERR_UNFOLD,
-           "size=%lld would drop elements that are not at the end of one dimension of %s",
+           "size=%lld would drop elements of %s that are not the last ones of a dimension",
            (long long)c->r->prim.size, l->tensor->name);
-    return err_fix(c->e, "unfold before you split or fuse that dimension, or leave size= out");
+    return err_fix(c->e, "unfold the dimension before you split or fuse it, or leave size= out");
 }
 
 /* Whether two tiles share a data element; shared padding does not count. */

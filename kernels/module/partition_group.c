@@ -210,7 +210,8 @@ static bool may_join(const struct cutter *c, int x, int y, struct err *e)
         return err_fix(e, "only a tensor that one kernel reads can stay inside");
     }
     if (a->constant != b->constant)
-        return err_set(e, ERR_STEP, "%.80s depends on constants only and is computed once", name);
+        return err_set(e, ERR_STEP, "%.80s depends on constants only, so its kernel runs once; "
+                       "joined to a kernel of every run, it would run each time", name);
     return a->n + b->n <= MOST
         || err_set(e, ERR_STEP, "the kernel would have more than %d statements", MOST);
 }

@@ -442,8 +442,9 @@ bool lower_prefetch_check(const struct lowering *in, int node, const char *tenso
     for (int i = 0; i < s->n_reads; i++)
         if (streq(s->read[i].tensor, g->tensor[t].name) &&
             stage_axis(s, s->read[i].axis) < stage_axis(s, axis)) {
-            err_set(e, ERR_STEP, "loop %s of %s reads %s from the tile of a cache_read at %s", axis,
-                    s->name, g->tensor[t].name, s->read[i].axis);
+            err_set(e, ERR_STEP, "loop %s of %s reads %s from the tile of a cache_read at %s, not "
+                    "from memory, so there is nothing to prefetch", axis, s->name,
+                    g->tensor[t].name, s->read[i].axis);
             return err_fix(e, "prefetch it at %s", s->read[i].axis);
         }
     if (r.moves[stage_axis(s, axis)])

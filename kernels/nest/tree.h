@@ -151,8 +151,8 @@ struct tree_lines { int n; const char **text; int *node; const char **axis; };
 void func_print(struct str *out, const struct func *f);
 struct tree_lines func_lines(struct arena *a, const struct func *f);
 
-/* Returns the bytes of shared memory of a block that runs t.  Tiles of one name, in the pieces of a
- * cut loop, share an array. */
+/* Returns the bytes of shared memory of a block that runs t.  Each piece of a cut loop (pieces.c)
+ * has its own copy of a tile, with the same name; the copies share one array, which counts once. */
 int64_t tree_shared_bytes(const struct func *f, const struct tree *t);
 int64_t func_shared_bytes(const struct func *f);  /* the most that one of its trees needs */
 

@@ -58,7 +58,7 @@ struct imp {
     VEC(struct stmt) stmt;
     VEC(struct value *) value;            /* each is allocated by itself and never moves */
     int *bucket, n_buckets;               /* hash table of the values by name */
-    int64_t folded;                       /* number of elements of all constants made so far */
+    int64_t folded;  /* elements stored for computed constants; one repeated value counts 0 */
     bool folding;  /* new statements only serve to evaluate a constant (onnx_fold) */
     const struct onnx_node *n;            /* the node that is being translated, */
     int node;                             /* and its index */

@@ -137,7 +137,7 @@ struct weights *weights_load(const char *path, struct err *e)
     struct onnx_model *m;
     struct stat st = { 0 };
     if (stat(path, &st) != 0)
-        st.st_ino = 0;  /* standard input, or a missing file (onnx_load reports it) */
+        st.st_ino = 0;  /* as of no file: path is "-" (stdin), or onnx_load fails below */
     if (!onnx_load(path, &m, e))
         return NULL;
     struct weights *w = xcalloc(1, sizeof *w);

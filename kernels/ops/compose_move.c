@@ -74,7 +74,8 @@ int compose_slice(struct call *c)
     return slice_node(c->g, c->in[0], &(struct slice){ d, from, step, n });
 }
 
-/* Builds out[i..] = x[at[i]..] along one dim. */
+/* Builds gather or gather_elements along dim d.  gather: index d of x is replaced by the indices of
+ * `at`, of any rank.  gather_elements: out[i] = x[i with i_d replaced by at[i]]. */
 int compose_gather(struct call *c)
 {
     const struct tensor *x = arg(c, 0), *at = arg(c, 1);

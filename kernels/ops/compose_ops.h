@@ -1,5 +1,5 @@
-/* The operators that statements can use, on tensors of any rank.  The operator families are
- * separate. */
+/* The operators on tensors of any rank that a statement NAME = OP(ARGS) of a graph can call.  A
+ * statement can also call an operator family (ops.c), which is not in this table. */
 #ifndef TS_OPS_COMPOSE_OPS_H
 #define TS_OPS_COMPOSE_OPS_H
 #include "kernels/ops/compose_params.h"

@@ -319,7 +319,8 @@ static void narrow(const double *from, int64_t n, f32 *to)
         to[i] = (f32)from[i];
 }
 
-/* Adds n terms to the sums in float32, in which the values of the factors are exact. */
+/* Adds n terms to each sum, in float32, because how.single asks for float32 rounding.  The values
+ * of the factors are float32 numbers already, so narrow() changes none. */
 static void add_single(const struct mac *m, const struct mac_block *b, int n)
 {
     const int rows = m->of[0].block, columns = m->of[1].block;

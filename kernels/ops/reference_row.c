@@ -283,8 +283,8 @@ static void gather(const double *from, const struct row_index *at, int64_t n, do
             out[i] = from[i * at->step];
 }
 
-/* Loads a row.  A select evaluates both of its operands; where the operand that is not taken reads
- * outside of the tensor, the first or last element is loaded instead. */
+/* Loads a row.  A select may evaluate both operands for a whole row; where the operand that is not
+ * taken reads outside of the tensor, the first or last element is loaded instead. */
 static void load_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
     const struct row_how *how = &s->p->how;

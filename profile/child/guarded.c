@@ -12,7 +12,9 @@
 #define MOVE_BYTES (GUARD_BYTES / 4)
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
-#define CANARY 0x7ffdu  /* half of a word; two of them are a quiet NaN, as BUFFER_POISON is */
+/* Fills the space around the data in a buffer's pages: a changed value shows a stray store.  Like
+ * BUFFER_POISON, it repeats to a quiet NaN in floating point types of 2, 4 and 8 bytes. */
+#define CANARY 0x7ffdu
 #define POISONED 64                         /* number of random words that poison_few tries */
 
 static size_t round_up(size_t n, size_t to)

@@ -59,7 +59,7 @@ static double run_calls(struct sampler *s, struct work *w, long n)
     return clock_s() - start;
 }
 
-/* Returns the seconds per call of a batch. */
+/* Runs a batch, and returns its seconds per call. */
 static double time_batch(struct sampler *s, struct work *w)
 {
     if (w->team > 0) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDE 0.10                         /* an interval of this width tells nothing */
+#define WIDE 0.10  /* an interval that contains 1 and is wider than this decides nothing */
 #define RESAMPLES 1000
 #define LEAST_BLOCKS 4
 #define DISTURBED 1.2

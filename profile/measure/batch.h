@@ -67,10 +67,10 @@ bool batch_new(const struct program *p, const struct batch_opts *o, const struct
                struct batch **out, struct err *e);
 void batch_free(struct batch *b);        /* NULL is allowed */
 
-/* Measures n items, whose programs have the operator of the batch.  A failed candidate is a
- * result.  When another process kills a compiler or a child, the candidate is tried again.  If its
- * compiler is killed twice, the item gets OUTCOME_ENV; if its child is killed twice, the candidate
- * counts as crashed.  After three killed candidates in a row the run fails with ERR_ENV.
+/* Measures n items, whose programs have the operator of the batch.  If a candidate fails, the run
+ * goes on; the item tells the outcome.  A candidate whose compiler or child another process kills
+ * is tried again.  If this happens twice, the item gets OUTCOME_ENV (compiler) or OUTCOME_CRASH
+ * (child).  After three such candidates in a row the run fails with ERR_ENV.
  *
  * Returns false only on a cancel, or when the environment lacks something.  Final items remain
  * final; the others get OUTCOME_CANCEL or OUTCOME_ENV.  Reports "compiling" and "measuring". */

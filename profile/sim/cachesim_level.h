@@ -6,7 +6,7 @@
  * policies lines stay in their ways.  Tree-PLRU keeps a bit for each inner node, which points to
  * the half used less recently; the children of node i are 2i and 2i + 1, and the root is node 1.
  *
- * LRU with a power of two of sets of eight ways, the L1 of most machines, is inlined: without loops
+ * LRU with eight ways and a power of two of sets, as in many L1 caches, is inlined: without loops
  * and calls a miss costs half as much. */
 #ifndef TS_PROFILE_CACHESIM_LEVEL_H
 #define TS_PROFILE_CACHESIM_LEVEL_H

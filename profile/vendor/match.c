@@ -325,7 +325,7 @@ bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err 
                 return true;
             }
             if (m.used == (2u << i) - 1 && m.why->code != ERR_NONE)
-                posts = *m.why;  /* this head matched; report why a node after it did not */
+                posts = *m.why;  /* nodes 0 to i are covered; report what refused the graph */
         }
     if (posts.code != ERR_NONE)
         *why = posts;

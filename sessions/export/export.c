@@ -117,7 +117,7 @@ static const char check_text[] =
     "    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;\n"
     "}\n"
     "\n"
-    "/* The unit that fits. */\n"
+    "/* Prints a time in ms, us or ns, whichever suits its size. */\n"
     "static void print_time(const char *what, double ms)\n"
     "{\n"
     "    double v = ms >= 0.1 ? ms : ms >= 1e-4 ? 1e3 * ms : 1e6 * ms;\n"

@@ -16,8 +16,9 @@ static bool at_template(struct study_loader *l, const struct ynode *scalar, cons
     return yaml_load_at(&l->y, scalar);
 }
 
-/* Adds to the error the place of the wrong part of a cell. bad: the index of a step, -1 for the
- * operator, -2 for the cache; filled: *code has the texts with their parameters substituted. */
+/* Adds to the error where the study file has the mistake in case c under variant v.  bad: index of
+ * the wrong step; -1: the operator; -2: the cache.  If the variant has a session, a wrong step or
+ * operator is reported at `session`.  filled: whether *code has the substituted texts. */
 static bool at_code(struct study_loader *l, int c, int v, int bad, const struct study_code *code,
                     bool filled)
 {

@@ -295,8 +295,9 @@ static bool measure_first(struct net_tuner *t, bool check, struct err *e)
     t->cancel = asked;
     if (!ok && deadline_passed(d)) {
         err_set(e, ERR_RANGE, "nothing was searched: compiling and timing this network once takes "
-                "more than the %.3g s of --time", limit);
-        err_fix(e, "--time %.0f", ceil(5 * (limit + GRACE_S)));
+                "longer than the time limit of %.3g s", limit);
+        err_fix(e, "raise the limit to %.0f s (--time, or `tune_all` on the screen)",
+                ceil(5 * (limit + GRACE_S)));
     }
     deadline_free(d);
     return ok;

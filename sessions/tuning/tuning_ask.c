@@ -30,8 +30,8 @@ static bool add_pin(struct inquiry *q, const char *text, struct err *e)
     if (!step_parse(q->mem, text, &step, e))
         return false;
     if (str_starts(step->text, "loop ")) {
-        err_set(e, ERR_STEP, "--pin \"%.100s\": only layout steps can be pinned", text);
-        return err_fix(e, "use `layout`, `all-layouts` or a layout step");
+        err_set(e, ERR_STEP, "--pin \"%.100s\": a loop step cannot be pinned", text);
+        return err_fix(e, "use `layout`, `all-layouts`, or a layout, set or algorithm step");
     }
     q->pin[q->n_pins++] = step->text;
     return true;

@@ -14,7 +14,7 @@ records() { "$TILESCOPE" records export 2> /dev/null | grep -c '"kind": "record"
 t 2 'no strategy "genetic"' tune "$op" --strategy genetic
 t 2 'expected a whole number from 1' tune "$op" --budget 0
 t 2 'tune takes no --save' tune "$op" --save
-t 2 'only layout steps can be pinned' tune "$op" --pin 'loop parallel C M'
+t 2 'a loop step cannot be pinned' tune "$op" --pin 'loop parallel C M'
 t 2 'no tensor Z' tune "$op" --pin 'layout set Z "N M"'
 
 t 2 'E_IO' tune "$op" --budget 24 -o "$dir/none/out.yaml"

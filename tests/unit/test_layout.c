@@ -422,9 +422,9 @@ static void test_errors(void **state)
           "primitive 1 (unfold H): size=31 is not possible: H has 30 elements",
           "use 1 to 30, or leave size= out to keep the whole dimension" },
         { "split H 10 3", "unfold H.0 tile=4 stride=2 size=5", ERR_UNFOLD,
-          "primitive 2 (unfold H.0): size=5 would drop elements that are not at the end of one "
-          "dimension of T",
-          "unfold before you split or fuse that dimension, or leave size= out" },
+          "primitive 2 (unfold H.0): size=5 would drop elements of T that are not the last ones of "
+          "a dimension",
+          "unfold the dimension before you split or fuse it, or leave size= out" },
         { "", "fold W", ERR_DIM,
           "primitive 1 (fold W): W is the last dimension; fold takes the two dimensions that "
           "unfold made",
