@@ -293,7 +293,7 @@ static void fix_tile_step(const struct history *h, const char *line, struct err 
     int n, at;
     char to[64], stage[64], where[64];
     const int *path = history_path(h, history_branch_index(h), &n, &at);
-    if (sscanf(e->fix, "put the tile at %63s", to) != 1 || !strstr(e->text, "cache_write")
+    if (sscanf(e->fix, STAGE_PUT_TILE "%63s", to) != 1 || !strstr(e->text, "cache_write")
         || strstr(line, "cache_write"))
         return;
     for (int i = n - 1; i > 0; i--) {

@@ -107,7 +107,10 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
     c->begin = t->begin ? env_expr(b->env, t->begin, &by_lane) : expr_const(b->u->func->pool, 0);
     c->end = t->end ? env_expr(b->env, t->end, &by_lane) : expr_const(b->u->func->pool, t->extent);
     b->lane = t->ann == LOOP_THREAD_X ? t->var : b->lane;
+    bool in_bound = b->in_bound;
+    b->in_bound = in_bound || loop_is_bound(t->ann);
     build_kids(b, t, &c->body);
+    b->in_bound = in_bound;
     if (!only_notes(&c->body))
         block_add(b->u, out, c);
 }
@@ -152,6 +155,22 @@ static void build_tensor(struct unit_build *b, const struct tree *t, struct bloc
     code_build_tensor(b->u, b->env, t, b->lane, &sites, out);
 }
 
+/* Whether t has a bound loop of more than one iteration. */
+static bool has_bound(const struct tree *t)
+{
+    bool found = t->kind == TREE_LOOP && loop_is_bound(t->ann) && t->extent > 1;
+    for (int i = 0; t->kind != TREE_STORE && i < t->n_kids && !found; i++)
+        found = has_bound(t->kid[i]);
+    return found;
+}
+
+/* Whether t is a bound loop of one iteration that stays a loop, because its nest has no other bound
+ * loop: bound loops make the nest a kernel of its own. */
+static bool makes_kernel(const struct unit_build *b, const struct tree *t)
+{
+    return loop_is_bound(t->ann) && !b->in_bound && !has_bound(t);
+}
+
 static void build_loop(struct unit_build *b, const struct tree *t, struct block *out)
 {
     int64_t begin, end;
@@ -162,7 +181,7 @@ static void build_loop(struct unit_build *b, const struct tree *t, struct block 
     bool constant = constant_bounds(b, t, &begin, &end);
     bool lanes = t->ann == LOOP_VECTORIZE && !t->begin && !t->end && t->extent > 1 &&
                  lanes_of(b, t) > 1 && fits_lanes(t);
-    bool unroll = constant && (t->ann == LOOP_UNROLL || end - begin <= 1);
+    bool unroll = constant && (t->ann == LOOP_UNROLL || end - begin <= 1) && !makes_kernel(b, t);
     if (!lanes && !unroll) {
         build_for(b, t, out);
         return;

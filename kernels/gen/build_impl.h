@@ -20,6 +20,7 @@ struct unit_build {
     struct env *env;
     struct err *e;
     bool failed;
+    bool in_bound;                        /* whether a FOR around this place is a bound loop */
     int n_statements;                     /* statements of the outermost open unrolled loop */
     VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
     VEC(struct code *) picks;             /* PICKs that this statement needs before it, in order */

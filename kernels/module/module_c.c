@@ -29,6 +29,23 @@ static void print_buffer(const struct module *m, enum entry kind, int b, struct 
                    (long long)(m->plan->at[b] / m->buffer[b].is->type->bytes));
 }
 
+/* Whether a function has a buffer of a narrow type. The entry of its C then takes void pointers. */
+static bool is_narrow(const struct func *f)
+{
+    for (int i = 0; i < f->n_buffers; i++)
+        if (type_is_narrow(f->buffer[i].type))
+            return true;
+    return false;
+}
+
+static bool any_narrow(const struct module *m)
+{
+    for (int k = 0; k < m->n_kernels; k++)
+        if (is_narrow(m->kernel[k].func))
+            return true;
+    return false;
+}
+
 /* Prints a function that calls the entries of the kernels, ts_entry_0, ts_entry_1, ... (gen_join).
  * An ENTRY_TIMED first makes a run that it does not time: the caches are then as in the middle of
  * many runs. */
@@ -36,14 +53,16 @@ static void print_calls(const struct module *m, const char *name, enum entry kin
                         struct str *out)
 {
     const char *type = m->buffer[0].is->type->c;
-    str_printf(out, "\nvoid %s(%s *const *buffers)\n{\n", name, type);
+    str_printf(out, "\nvoid %s(%s *const *buffers)\n{\n", name, any_narrow(m) ? "void" : type);
     if (kind == ENTRY_TIMED)
         str_printf(out, "    %s *seconds = buffers[%d];\n    ts_entry(buffers);\n"
                    "    double since = ts_now();\n", type, callers(m, kind, m->n_buffers) + 1);
     for (int i = 0; i < m->n_calls; i++) {
         const struct module_call *call = &m->call[i];
-        str_printf(out, "    ts_entry_%d((%s *const[]){ ", call->kernel, type);
-        for (int p = 0; p < m->kernel[call->kernel].func->n_params; p++) {
+        const struct func *f = m->kernel[call->kernel].func;
+        str_printf(out, "    ts_entry_%d((%s *const[]){ ", call->kernel,
+                   is_narrow(f) ? "void" : f->buffer[0].type->c);
+        for (int p = 0; p < f->n_params; p++) {
             str_add(out, p ? ", " : "");
             print_buffer(m, kind, call->buffer[p], out);
         }

@@ -113,7 +113,8 @@ static void wrap_scope(struct low *w, int node, int buffer, struct kids *kids)
     vec_push(kids, t);
 }
 
-/* Makes the accumulator tile.  Its dims are the spatial axes of s from axis `from` inwards. */
+/* Makes the accumulator tile.  Its dims are the spatial axes of s from axis `from` inwards, of
+ * which there are at most MAX_DIMS (stage_check). */
 static struct low_place tile_place(struct low *w, const struct stage *s, int from)
 {
     struct low_place at = { 0 };
@@ -364,23 +365,11 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
     vec_free(&here);
 }
 
-/* Returns the depth at which the accumulator tile opens, or -1 without a tile.  A sum of a narrow
- * type needs a tile outside of all reductions, because memory of this type would round every
- * addition.  So does the sum of a tensor block, because tensor cores add to registers. */
-static int tile_depth(const struct low *w, const struct stage *s, const struct node *n)
-{
-    int depth = s->cache_at ? stage_axis(s, s->cache_at) + 1 : -1, reduction = first_reduction(s);
-    bool narrow = type_is_narrow(w->in->graph->tensor[n->out].type);
-    if (n->combine == COMBINE_SUM && (narrow || s->lane) && (depth < 0 || depth > reduction))
-        depth = reduction;
-    return depth;
-}
-
 static void lower_root(struct low *w, int node, struct kids *roots)
 {
     const struct stage *s = w->in->stage[node];
     struct nest_state st = { .s = s, .n = &w->in->graph->node[node] };
-    st.tile_from = tile_depth(w, s, st.n);
+    st.tile_from = stage_tile_depth(s);
     st.home = (struct low_place){ .buffer = w->param[st.n->out], .rank = s->rank };
     memcpy(st.home.idx, s->index, sizeof st.home.idx);
     st.target = st.home;

@@ -31,6 +31,7 @@ const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,
     s->node = node;
     s->name = g->tensor[n->out].name;
     s->attach = -1;
+    s->narrow_sum = n->combine == COMBINE_SUM && type_is_narrow(g->tensor[n->out].type);
     s->rank = out->rank;
     s->n_axes = out->rank + n->n_reduce;
     s->axis = axis;
@@ -471,6 +472,12 @@ int stage_above_sums(const struct stage *s)
     while (axis + 1 < s->n_axes && !s->axis[axis + 1].reduce)
         axis++;
     return axis;
+}
+
+int stage_tile_depth(const struct stage *s)
+{
+    int depth = s->cache_at ? stage_axis(s, s->cache_at) + 1 : -1, most = stage_above_sums(s) + 1;
+    return (s->narrow_sum || s->lane) && (depth < 0 || depth > most) ? most : depth;
 }
 
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,

@@ -42,6 +42,7 @@ struct stage {
     struct limit limit[MAX_LIMITS];
     const char *cache_at;                 /* cache_write: the axis inside which the sums are kept
                                            * in a local tile; NULL: no cache_write */
+    bool narrow_sum;                      /* whether the node is a sum and has a narrow type */
     int n_reads;
     /* cache_read: operands that are copied to tiles inside the axis */
     struct cached_read { const char *tensor, *axis; struct tile_form form; } read[MAX_READS];
@@ -68,6 +69,10 @@ const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,
 bool stage_tile_sums(const struct stage *s);
 /* Returns the innermost axis outside of all reductions, or -1. */
 int stage_above_sums(const struct stage *s);
+/* Returns how many loops are outside of the accumulator tile, or -1 without a tile.  A sum of a
+ * narrow type needs a tile outside of all reductions, because memory of this type would round every
+ * addition.  So does the sum of a tensor block, because tensor cores add to registers. */
+int stage_tile_depth(const struct stage *s);
 /* Returns the position of the axis with this name, in any case, or -1. */
 int stage_axis(const struct stage *s, const char *name);
 
@@ -123,7 +128,9 @@ bool stage_pipeline(struct exprs *p, const struct stage *s, int axis, int64_t st
 bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                     int64_t by, const struct stage **out, struct err *e);
 /* Checks every rule that concerns one stage alone (vector axis innermost, no parallel reduction,
- * ...). */
+ * ...).  If a tile is inside a vectorized loop, the fix is STAGE_PUT_TILE and the name of a loop
+ * that can have it, if there is one. */
+#define STAGE_PUT_TILE "put the tile at "
 bool stage_check(const struct stage *s, struct err *e);
 
 /* Replaces each of n variables from[i] by with[i] in every index expression and limit of *s. */

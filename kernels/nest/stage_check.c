@@ -142,28 +142,47 @@ static bool check_unrolled(const struct stage *s, struct err *e)
     return true;
 }
 
+/* Refuses the accumulator tile inside the outermost `depth` loops: it has more than MAX_TILE
+ * elements, or else `rank` dims, more than MAX_DIMS. */
+static bool refuse_tile(const struct stage *s, int depth, int64_t elems, int rank, struct err *e)
+{
+    bool large = elems > MAX_TILE;
+    bool needed = (s->narrow_sum || s->lane) && depth == stage_above_sums(s) + 1;
+    if (!needed) {
+        if (large)
+            err_set(e, ERR_STEP, "the tile of %s inside loop %s has %lld elements, more than %d",
+                    s->name, s->cache_at, (long long)elems, MAX_TILE);
+        else
+            err_set(e, ERR_RANK, "the tile of %s inside loop %s has %d dimensions, one for each "
+                    "loop; at most %d", s->name, s->cache_at, rank, MAX_DIMS);
+        return err_fix(e, "%scache_write at a deeper loop", large ? "" : "fuse some of them, or ");
+    }
+    const char *why = s->lane ? "tensor cores add to registers"
+                              : "memory of its narrow type would round every addition";
+    const char *at = s->axis[depth].name;
+    if (large)
+        err_set(e, ERR_STEP, "the sums of %s need a tile around loop %s, because %s, and this tile "
+                "would have %lld elements, more than %d", s->name, at, why, (long long)elems,
+                MAX_TILE);
+    else
+        err_set(e, ERR_RANK, "the sums of %s need a tile around loop %s, because %s, and this tile "
+                "would have %d dimensions, one for each loop; at most %d", s->name, at, why, rank,
+                MAX_DIMS);
+    return err_fix(e, "keep more loops of the output's dimensions outside of %s%s", at,
+                   large ? "" : ", or fuse some of those inside");
+}
+
+/* Checks the size of the accumulator tile, of cache_write or of sums that need one. */
 static bool check_tile(const struct stage *s, struct err *e)
 {
-    int at = s->cache_at ? stage_axis(s, s->cache_at) : -1;
+    int depth = stage_tile_depth(s), rank = 0;
     int64_t elems = 1;
-    int rank = 0;
-    if (at < 0)
-        return true;
-    for (int i = at + 1; i < s->n_axes; i++) {
+    for (int i = depth; depth >= 0 && i < s->n_axes; i++) {
         rank += !s->axis[i].reduce;
         if (!s->axis[i].reduce && __builtin_mul_overflow(elems, s->axis[i].extent, &elems))
             elems = INT64_MAX;
     }
-    if (elems <= MAX_TILE && rank > MAX_DIMS) {
-        err_set(e, ERR_RANK, "the tile of %s inside loop %s has %d dimensions, one for each loop; "
-                "at most %d", s->name, s->cache_at, rank, MAX_DIMS);
-        return err_fix(e, "fuse some of them, or cache_write at a deeper loop");
-    }
-    if (elems <= MAX_TILE)
-        return true;
-    err_set(e, ERR_STEP, "the tile of %s inside loop %s has %lld elements, more than %d", s->name,
-            s->cache_at, (long long)elems, MAX_TILE);
-    return err_fix(e, "cache_write at a deeper loop");
+    return (elems <= MAX_TILE && rank <= MAX_DIMS) || refuse_tile(s, depth, elems, rank, e);
 }
 
 /* Sets a fix that puts the tile of cache_write outside of the vectorized axis `lanes`.  If no
@@ -178,7 +197,7 @@ static bool fix_tile(const struct stage *s, int lanes, struct err *e)
                        "no partial sums", s->cache_at);
     at = !sums && outer < at ? outer : at;
     return at < 0 ? err_fix(e, "loop serial %s %s", s->name, s->axis[lanes].name)
-                  : err_fix(e, "put the tile at %s", s->axis[at].name);
+                  : err_fix(e, STAGE_PUT_TILE "%s", s->axis[at].name);
 }
 
 /* Checks that no tile lies inside the vectorized loop, because all lanes would share the tile. */
@@ -192,7 +211,7 @@ static bool check_lanes(const struct stage *s, const char *tile, const char *axi
                 "%s: its lanes cannot share it", tile, axis, s->name, x->name);
         return streq(tile, "cache_write") ? fix_tile(s, i, e)
              : i == 0 ? err_fix(e, "loop serial %s %s", s->name, x->name)
-                      : err_fix(e, "put the tile at %s", s->axis[i - 1].name);
+                      : err_fix(e, STAGE_PUT_TILE "%s", s->axis[i - 1].name);
     }
     return true;
 }

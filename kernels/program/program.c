@@ -272,21 +272,51 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Whether a tile that is too large before step s is taken to be too large after it. If so, the
- * program before s need not be lowered.  A mark on a loop changes no tile, except that bind can
- * make a shared tile larger.  compute_at only adds a tile. cache_read adds a tile, or moves one to
- * another loop, which can make it smaller.  Returns false for programs with tensor blocks or
- * pipelines. */
+static bool any_swizzled(const struct program *p)
+{
+    for (int n = 0; n < p->graph->n_nodes; n++)
+        for (int r = 0; r < p->stage[n]->n_reads; r++)
+            if (p->stage[n]->read[r].form.keep > 0)
+                return true;
+    return false;
+}
+
+/* Whether step s, which marks a loop and may move it inwards (vthread), changes no tile: the loop
+ * is not bound, since a shared tile holds what all iterations of a bound loop read, and if it
+ * moves, it is inside of all tiles. */
+static bool keeps_regions(const struct step *s, const struct program *before)
+{
+    int node = program_stage(before, s->target);
+    const struct stage *at = before->stage[node];
+    int axis = stage_axis(at, s->arg[0].text);
+    bool inside = true;
+    for (int r = 0; r < at->n_reads; r++)
+        inside = inside && stage_axis(at, at->read[r].axis) < axis;
+    for (int n = 0; n < before->graph->n_nodes; n++)
+        if (before->stage[n]->attach == node)
+            inside = inside && stage_axis(at, before->stage[n]->attach_axis) < axis;
+    return !loop_is_bound(at->axis[axis].ann) && (s->kind != STEP_LOOP_VTHREAD || inside);
+}
+
+/* Whether a tile that lowering refuses before step s is also refused after it. If so, the program
+ * before s need not be lowered.  Most marks change no tile, but bind and tensorize can make one
+ * smaller.  cache_write only adds the tile of the sums, and compute_at a tile. cache_read adds a
+ * tile, or moves one to another loop, which can make it smaller.  swizzle adds a condition, or
+ * replaces one.  Returns false for programs with tensor blocks or pipelines. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {
     for (int n = 0; n < before->graph->n_nodes; n++)
         if (before->stage[n]->lane || before->stage[n]->pipe_at)
             return false;  /* any step can make a tensor block or pipeline legal */
+    if (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_VTHREAD)  /* ORDER STEP */
+        return s->kind != STEP_LOOP_BIND && keeps_regions(s, before);
     if (s->kind == STEP_LOOP_CACHE_READ)
         return tiles_of(after) > tiles_of(before);
-    return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH  /* ORDER STEP */
-            && s->kind != STEP_LOOP_SERIAL)
+    if (s->kind == STEP_LOOP_SWIZZLE)
+        return !any_swizzled(before);
+    return s->kind == STEP_LOOP_CACHE_WRITE || s->kind == STEP_LOOP_PIPELINE
+        || s->kind == STEP_LOOP_STREAM || s->kind == STEP_LOOP_PREFETCH
         || s->kind == STEP_LOOP_COMPUTE_AT;
 }
 

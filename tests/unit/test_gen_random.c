@@ -292,24 +292,35 @@ static void replays_are_one_by_one(void **state)
     assert_true(n_refused > n / 10 && n_refused < n / 2);
 }
 
-/* The tile of all of B is refused, though the next line makes it a column. */
+/* A tile is refused, though a later line makes it small, or replaces its swizzle. */
 static void a_later_line_does_not_help(void **state)
 {
+    static const struct { const char *line[4]; int refused; const char *why; } rows[] = {
+        { { "loop parallel C M", "loop cache_read C B at=M", "loop serial C M",
+            "loop reorder C N M K" }, 1, "needs a tile of 1048576 elements" },
+        { { "loop cache_read C B at=M", "loop vthread C M" }, 0,
+          "needs a tile of 1048576 elements" },
+        { { "loop bind C M thread.x", "loop cache_read C A at=M scope=shared",
+            "loop unroll C M" }, 1, "needs a tile of 1048576 elements" },
+        { { "loop split C K 8", "loop cache_read C A at=K.0 scope=shared",
+            "loop swizzle C A by=8", "loop swizzle C A by=4" }, 2, "would move nothing" },
+    };
     (void)state;
-    static const char *const lines[] = { "loop parallel C M", "loop cache_read C B at=M",
-                                         "loop serial C M", "loop reorder C N M K" };
-    struct arena *a = arena_new();
-    struct one_by_one x = { .refused = -1 };
-    struct err e;
-    int n_refused = 0;
-    assert_true(program_new(a, large[0], &x.p, &e));
-    for (int i = 0; i < COUNT_OF(lines); i++)
-        add_line(a, &x, lines[i]);
-    assert_int_equal(x.refused, 1);
-    assert_non_null(strstr(x.why.text, "needs a tile of 1048576 elements"));
-    replay_is_one_by_one(&x, &n_refused);
-    vec_free(&x.line);
-    arena_free(a);
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = arena_new();
+        struct one_by_one x = { .refused = -1 };
+        struct err e;
+        int n_refused = 0;
+        assert_true(program_new(a, large[0], &x.p, &e));
+        for (int k = 0; k < COUNT_OF(rows[i].line) && rows[i].line[k]; k++)
+            add_line(a, &x, rows[i].line[k]);
+        assert_int_equal(x.refused, rows[i].refused);
+        if (!strstr(x.why.text, rows[i].why))
+            fail_msg("row %d: %s", i, x.why.text);
+        replay_is_one_by_one(&x, &n_refused);
+        vec_free(&x.line);
+        arena_free(a);
+    }
 }
 
 /* One lowering for a replay and whoever looks at its result, one for a step and its view. */

@@ -17,15 +17,16 @@
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
-/* A convolution, then n element-wise nodes of which each reads the one before and an older one. */
-static const struct func *chain(int n, const char *const *step, int n_steps)
+/* A convolution, then n element-wise nodes of which each reads the one before and an older one.
+ * type: "", or " type=f16". */
+static const struct func *chain_of(const char *type, int n, const char *const *step, int n_steps)
 {
     struct str spec = {0};
     const struct program *p;
     const struct func *f = NULL;
     struct err e;
     int bad;
-    str_add(&spec, "x = input n=1 i=4 h=6 w=6; x0 = c2d(x) o=16 k=3");
+    str_printf(&spec, "x = input n=1 i=4 h=6 w=6%s; x0 = c2d(x) o=16 k=3", type);
     for (int i = 1; i <= n; i++) {
         if (i % 3)
             str_printf(&spec, "; x%d = relu(x%d)", i, i - 1);
@@ -37,6 +38,11 @@ static const struct func *chain(int n, const char *const *step, int n_steps)
         fail_msg("%s", e.text);
     str_free(&spec);
     return f;
+}
+
+static const struct func *chain(int n, const char *const *step, int n_steps)
+{
+    return chain_of("", n, step, n_steps);
 }
 
 static const char *const tiled[] = {
@@ -175,6 +181,27 @@ static void their_c_is_joined(void **state)
     str_free(&all);
 }
 
+/* Entries of kernels with narrow buffers take void pointers, and so does the entry that calls them:
+ * the compiler has no warning. */
+static void narrow_kernels_are_called(void **state)
+{
+    const char *cc = kernel_compiler("gcc");
+    const struct gen_opts o = { .target = target_host(), .openmp = true };
+    struct str text = {0};
+    struct err e;
+    void *entry = NULL;
+    (void)state;
+    if (!cc)
+        skip();
+    const struct module *m = module_of(chain_of(" type=bf16", MODULE_MOST_NESTS + 4, tiled,
+                                                COUNT_OF(tiled)));
+    assert_true(m->n_kernels > MODULE_MOST_NESTS && module_c(m, &o, &text, &e));
+    const char *source = str_text(&text);
+    kernel_compile_quick(cc, o.target, &source, 1, "ts_entry", &entry);
+    assert_non_null(entry);
+    str_free(&text);
+}
+
 static void they_are_printed(void **state)
 {
     struct str out = {0};
@@ -194,6 +221,7 @@ int main(void)
         cmocka_unit_test(lifetimes_are_first_and_last_use),
         cmocka_unit_test(calls_compute_the_function),
         cmocka_unit_test(their_c_is_joined),
+        cmocka_unit_test(narrow_kernels_are_called),
         cmocka_unit_test(they_are_printed),
     };
     return cmocka_run_group_tests(tests, perm_setup, perm_teardown);

@@ -88,6 +88,10 @@ struct refusal { const char *spec, *steps, *bad, *says, *fix; };
 #define CONV "c2d n=1 i=4 h=10 w=10 o=8 k=3 bias=1 relu=1"
 #define GEMM "gmm m=8 k=8 n=8"
 #define ONES "1 1 1 1 1 1 1 1 1 1 1 1 1 1 "
+#define TWOS_13 " 2 2 2 2 2 2 2 2 2 2 2 2 2"
+#define LOOPS_13(d) \
+    " " d ".0 " d ".1 " d ".2 " d ".3 " d ".4 " d ".5 " d ".6 " d ".7 " d ".8 " d ".9 " d ".10 " \
+    d ".11 " d ".12"
 static const struct refusal refusals[] = {
     { CONV, "", "loop split Conv O 3 2", "3 x 2 = 6 iterations, and loop O has 8",
       "divisors of 8 are 1 2 4 8" },
@@ -113,6 +117,14 @@ static const struct refusal refusals[] = {
       "loop fuse C M.0 M.1 M.2 N.0 N.1 N.2", "more than 2^48 iterations together", "" },
     { "gmm m=8 k=16 n=16", "loop split C N 16 " ONES ONES, "loop cache_write C at=M",
       "has 29 dimensions, one for each loop; at most 24", "cache_write at a deeper loop" },
+    { "gmm m=8192 k=4 n=8192 type=f16", "loop split C M" TWOS_13 ";loop split C N" TWOS_13,
+      "loop reorder C K" LOOPS_13("M") LOOPS_13("N"),
+      "need a tile around loop K, because memory of its narrow type would round every addition, "
+      "and this tile would have 67108864 elements, more than 262144", "outside of K" },
+    { "gmm m=8 k=4 n=16 type=bf16", "loop split C N 16 " ONES ONES "1", "loop reorder C K M",
+      "would have 31 dimensions, one for each loop; at most 24", "outside of K, or fuse" },
+    { "gmm m=1024 k=4 n=512 type=f16", "loop cache_write C at=N", "loop reorder C K M N",
+      "524288 elements", "outside of K" },
     { CONV, "", "loop split Conv X 2", "no loop X", "its loops are" },
     { CONV, "", "loop split Convv O 2", "no node computes a tensor Convv",
     "the tensors that have loops are Conv" },
