@@ -9,6 +9,7 @@
 #include <string.h>
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
+#include "kernels/ir/type.h"
 #include "kernels/ir/val.h"
 
 #define N_BUCKETS 512
@@ -128,6 +129,23 @@ static const char *add(struct names *n, const char *text)
     return text;
 }
 
+/* Reserves the names of the narrow types and of their helpers (narrow.c). */
+static void add_narrow(struct names *n)
+{
+    static const char *const of_lanes[] = { "load", "store", "stream", "pack" };
+    for (int t = 0; t < TYPE_COUNT; t++) {
+        const char *type = type_get(t)->name;
+        if (!type_is_narrow(type_get(t)))
+            continue;
+        add(n, arena_strdup(n->arena, type));
+        add(n, arena_printf(n->arena, "from_%s", type));
+        add(n, arena_printf(n->arena, "to_%s", type));
+        for (int lanes = 2; lanes <= GEN_MAX_LANES; lanes *= 2)
+            for (int i = 0; i < COUNT_OF(of_lanes); i++)
+                add(n, arena_printf(n->arena, "%s_%s%d", type, of_lanes[i], lanes));
+    }
+}
+
 struct names *names_new(struct arena *a)
 {
     struct names *n = ARENA_NEW(a, struct names);
@@ -160,6 +178,7 @@ struct names *names_new(struct arena *a)
             if (val_is_function((enum val_kind)k))
                 add(n, arena_printf(a, "%s_v%d", val_name((enum val_kind)k), lanes));
     }
+    add_narrow(n);
     return n;
 }
 

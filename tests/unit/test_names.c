@@ -219,6 +219,22 @@ static void claims_differ(void **state)
     }
 }
 
+/* Helpers of narrow types are called in kernels of these types. */
+static void helpers_of_narrow_types_are_reserved(void **state)
+{
+    (void)state;
+    static const char *const helper[] = {
+        "f16", "bf16", "from_f16", "to_bf16", "f16_load8", "bf16_store16", "f16_stream16",
+        "bf16_pack8",
+    };
+    struct arena *a = arena_new();
+    struct names *n = names_new(a);
+    for (int i = 0; i < COUNT_OF(helper); i++)
+        assert_string_not_equal(names_claim(n, helper[i]), helper[i]);
+    names_free(n);
+    arena_free(a);
+}
+
 /* 40,000 claims of one name would be 800 million tries if each began at the first number. */
 static void many_claims_are_quick(void **state)
 {
@@ -247,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_text_compiles),
         cmocka_unit_test(claims_differ),
+        cmocka_unit_test(helpers_of_narrow_types_are_reserved),
         cmocka_unit_test(many_claims_are_quick),
     };
     work_dir = temp_dir(NULL);
