@@ -1,9 +1,9 @@
 /* Computes addresses while loops are being unrolled: the values of unrolled variables are known,
  * and the vector variable stands for a lane. Each access is split once into offset = sum of coef *
  * term + rest. For each copy of an unrolled statement, the terms whose variables are known are then
- * added to the rest, and no expression is rebuilt or simplified. This needs terms that are plain
- * variables. If a known variable is inside another term (a div or mod of a layout), place_by_subst
- * substitutes and simplifies the whole offset. */
+ * added to the rest.  The sum of the other terms is built only when other variables are known than
+ * the last time.  This needs terms that are plain variables.  If a known variable is inside another
+ * term (a div or mod of a layout), place_by_subst substitutes and simplifies the whole offset. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/ir/simplify.h"
 
@@ -134,7 +134,7 @@ static struct site_address *site_address(struct env *v, int buffer, const struct
     return s;
 }
 
-/* Whether e depends on a variable whose value is known, or on the lane. */
+/* Whether e depends on a known or renamed variable, or on the lane. */
 static bool depends_on_known(const struct env *v, const struct expr *e)
 {
     return expr_uses_any(e, v->vars.data, v->vars.len) ||

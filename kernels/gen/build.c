@@ -2,8 +2,9 @@
  * lanes.
  *
  * A vector loop of extent E is cut into chunks of at most the machine's lanes, powers of two,
- * widest first (24 = 16 + 8).  A statement whose condition or destination depends on the lane is
- * cut further, in halves, until neither depends on it; one lane is plain scalar code. */
+ * widest first (24 = 16 + 8).  Where one statement cannot do all lanes (for example, because its
+ * condition depends on the lane), the chunk is cut further (build_store); one lane is plain scalar
+ * code. */
 #include "kernels/gen/build_impl.h"
 
 static void build_kids(struct unit_build *b, const struct tree *t, struct block *out);

@@ -174,10 +174,10 @@ static const struct expr *had_index(const struct unit_build *b, const struct cod
     return NULL;
 }
 
-/* Builds a pick: a PICK, which sets a new index variable before the statement being built, and the
- * value that uses the variable, which is returned.  For a pick in one side of a select, the PICK
- * reads the index only where that side is chosen. Returns NULL when the index depends on the
- * lane. */
+/* Builds a pick: a PICK, which sets a new index variable before the statement being built unless an
+ * earlier variable has the same index, and the value that uses the variable, which is returned.
+ * For a pick in one side of a select, the PICK reads the index only where that side is chosen.
+ * Returns NULL when the index depends on the lane. */
 static struct code_term *build_pick(struct unit_build *b, const struct val *v)
 {
     struct unit *u = b->u;
@@ -323,8 +323,8 @@ static void scatter(struct unit_build *b, struct block *out, const struct expr *
 }
 
 /* Builds c, whose lanes all update one place: the lanes of its value are combined to one first.  If
- * the last statement in `out` updates the same place, c is merged into it, so that the lanes are
- * combined only once:
+ * c has no condition, and the last statement in `out` updates the same place in the same way, c is
+ * merged into it, so that the lanes are combined only once:
  *
  *     S += a;  S += b   ==>   S += sum_lanes(a + b) */
 static void build_fold(struct unit_build *b, struct block *out, const struct expr *cond,

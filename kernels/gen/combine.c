@@ -92,8 +92,9 @@ static bool alone(const struct combiner *c, const struct spot *s)
     return true;
 }
 
-/* Returns the register that the only store of s stores.  Returns -1 if there are other stores, or
- * if the register changes before the last use of s. */
+/* Returns the register that the only store of s stores.  Returns -1 if there are other stores, if
+ * this store is not the first use of s or stores no whole register, or if the register changes
+ * before the last use of s. */
 static int stored_register(const struct combiner *c, const struct spot *s)
 {
     const struct code *set = c->line->item[s->first];

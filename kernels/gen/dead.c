@@ -1,4 +1,5 @@
-/* Drops statements that set registers or local buffers which no statement reads. */
+/* Drops statements that set registers, or elements of local or shared arrays, which no statement
+ * reads, and then the loops, conditions and scopes that are empty. */
 #include "kernels/gen/gen_impl.h"
 
 struct dead { struct unit *u; bool *reg_read, *buffer_read; };
@@ -48,8 +49,9 @@ static void note_load(void *ctx, const struct access *a)
 
 static bool drop(struct dead *d, struct block *b);
 
-/* Drops dead stores of a scope.  The copies of a scope in an unrolled loop have the same buffer
- * number, but each copy is an array of its own.  So only the reads inside of c keep its stores. */
+/* Drops dead stores of a scope.  Copies of a scope, for example in an unrolled loop, have the same
+ * buffer number, but each copy is an array of its own.  So only the reads inside of c keep its
+ * stores. */
 static bool drop_in_scope(struct dead *d, struct code *c)
 {
     bool read = d->buffer_read[c->buffer];

@@ -42,8 +42,8 @@ struct emit {
     struct str *out;
     struct names *names;
     struct needs needs;
-    int64_t on_stack;                     /* bytes of all local arrays that are visible here */
-    const char **buffer;                  /* per buffer: its C name; NULL: not visible here */
+    int64_t on_stack;                     /* bytes of the visible arrays that are on the stack */
+    const char **buffer;                  /* per buffer that is visible here: its C name */
     bool *touched;                        /* per buffer: whether the text uses its name */
     const char **again;  /* names of the copies of pointers (CODE_AGAIN), by number of the copy */
     VEC(struct pointer) pointers;         /* pointers that are visible here */
@@ -84,8 +84,8 @@ void emit_indent(struct emit *m);
 /* Prints e + plus as C, in parentheses if this expression binds looser than min_prec: 0 condition,
  * 4 sum, 5 product, 6 primary. */
 void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec);
-/* Returns the bounds of a loop as text. If named, a bound that is too long for the loop's line is
- * first assigned to a constant. */
+/* Returns the bounds of a loop as text.  If named, and if they are too long for the loop's line,
+ * those that are not constant are first assigned to variables, whose names are returned. */
 struct bounds { const char *begin, *end; };
 struct bounds emit_bounds(struct emit *m, const struct code *c, bool named);
 /* Prints "for (long k = 0; k < 8; k++) {" and claims the name of the variable.  The caller must
@@ -139,7 +139,8 @@ void async_helpers(const struct emit *m, struct str *out);
 void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,
                     int lanes);
 bool functions_need_masks(const struct elem_type *type, const struct needs *n, int lanes);
-/* Appends C text. Breaks lines of more than MAX_COLUMNS after an operator or comma. */
+/* Appends C text.  Breaks indented statements of more than MAX_COLUMNS after an operator or comma;
+ * comments and directives stay as they are. */
 #define MAX_COLUMNS 100
 void emit_wrapped(struct str *out, const char *text);
 /* Appends text as a comment block, or as it is when it already is a comment. */

@@ -1,5 +1,6 @@
-/* Functions of vectors in C: polynomials without branches, so that every lane costs the same and
- * no lane calls the mathematical library.
+/* Functions of vectors in C.  The four functions of float below are polynomials without branches,
+ * so that every lane costs the same and no lane calls the mathematical library.  All others are
+ * applied lane by lane, which may call the library.
  *
  * $ stands for the number of lanes.  Each result is within 2 ulp of the exact one, tanh within 3
  * (test_functions.c measures them all); the oracle allows 4 (reference_error.c).  NaN stays NaN.

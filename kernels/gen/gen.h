@@ -1,11 +1,12 @@
 /* Generates code from lowered programs: plain readable C, CUDA C, and the instrumented kernel,
  * which reports the memory accesses of that code.
  *
- * The C text (PERF.md) includes no headers and has its own vector typedefs.  Its pointers are
- * restrict.  Unrolled register tiles are named vector accumulators.  A straight line of statements
- * loads an element once, into a named temporary if it uses the element again.  A comment on each
- * loop has the loop's name in the schedule.  gcc and clang compile the text with -Wall -Wextra and
- * without warnings. */
+ * The C text (PERF.md) includes no headers (the host twin of a GPU's kernels does) and has its own
+ * vector typedefs.  Its pointers are restrict.  Unrolled register tiles are named vector
+ * accumulators.  A straight line of statements loads an element once, into a named temporary if it
+ * uses the element again; if there are too few registers, it loads the element again.  A comment on
+ * a loop has the loop's name in the schedule, if its variable has another name.  gcc and clang
+ * compile the text with -Wall -Wextra and without warnings. */
 #ifndef TS_GEN_GEN_H
 #define TS_GEN_GEN_H
 #include "kernels/gen/target.h"
@@ -62,7 +63,9 @@ struct site { int buffer; bool is_store; const char *text; int into, operand; };
 /* Generates one translation unit, where ELEM is the C type of the elements:
  *     void NAME(const ELEM *restrict Inp, ..., ELEM *restrict Conv);
  *     void ts_entry(ELEM *const *buffers);         calls NAME with the parameters in func order
- * Fails with ERR_STEP when an unrolled body is too large; *e names the loop to make serial. */
+ * If a buffer has a narrow type, ts_entry takes void pointers.  Fails with ERR_STEP when an
+ * unrolled body is too large (*e names the loop to make serial), when the buffers have types that
+ * do not go together, or when the target has no code for a loop, a tile or a tensor block of f. */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
 /* A launch of a kernel. extent: the numbers of blocks in x y z, then of threads in x y z. argument:
  * the n arguments in order, each as the number of a parameter of the func.  shared: bytes of
@@ -74,12 +77,13 @@ struct gen_launch {
     const int *argument;
 };
 struct gen_launches { int n; const struct gen_launch *launch; };
-/* Generates CUDA C for a target that is a GPU: a kernel for every nest, and a comment that lists
- * the launches in order.  The bound loops of a nest are the blocks and threads of its launch.  The
+/* Generates CUDA C for a target that is a GPU: a kernel for every nest with bound loops and for the
+ * code between such nests, and a comment that lists the launches in order.  The bound loops of a
+ * nest are the blocks and threads of its launch.  The
  * names of the kernels are NAME_0, NAME_1 ...  The launches are also stored in *launches, in the
  * arena of f, unless launches is NULL.
- * For such a target gen_c makes the host twin: the same kernels as C, in which every thread of
- * every block runs one after the other, and ts_entry makes the launches.  For such a target gen_c
+ * For such a target gen_c makes the host twin: the same kernels as C, in which one thread runs at a
+ * time, block after block, and ts_entry makes the launches.  For such a target gen_c
  * and gen_cuda also fail with ERR_STEP when several kernels would share a value that is computed
  * outside of all loops. */
 bool gen_cuda(const struct func *f, const struct gen_opts *o, struct str *out,
@@ -94,9 +98,9 @@ void gen_join(const char *const *source, int n, int first, struct str *out);
 /* Replaces a helper by a macro, for text from gen_c that may be compiled with any flags: gcc and
  * clang warn about the ABI when a function takes or returns a vector type that the CPU lacks.  If a
  * helper that a macro can replace begins at `line`, appends the macro, sets *next to the line after
- * the helper and returns true; otherwise returns false.  These helpers stay functions: shuffles,
- * streamed stores, mathematical functions, and maxima and minima that are nested three deep.  For
- * them, -Wno-psabi silences the warning. */
+ * the helper and returns true; otherwise returns false.  A macro can replace loads and stores of
+ * vectors, and maxima and minima of vectors if they are not nested three deep.  The other helpers
+ * stay functions; for them, -Wno-psabi silences the warning. */
 bool gen_macro(struct str *out, const char *line, const char **next);
 
 /* Whether every program in this text of gen_c or gen_join is under `set autovectorize on`.  clang
@@ -108,8 +112,8 @@ bool gen_autovectorizes(const char *source);
 bool gen_calls_libm(const char *source);
 
 /* Generates the instrumented kernel: the loops of gen_c with one simulated access, in program
- * order, for each load and store of memory that the C code makes.  Named registers make none, and
- * a vector access is one access of its width.  It exports
+ * order, for each load and store of memory that the C code makes.  Named registers, prefetches and
+ * non-temporal stores make none, and a vector access is one access of its width.  It exports
  *
  *     void ts_trace(const unsigned long long *base, struct ts_sim *ts);
  *

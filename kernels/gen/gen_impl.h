@@ -3,9 +3,10 @@
  * A lowered tree becomes code by a short list of passes (gen.c). `build` unrolls loops and turns
  * vector loops into statements on lanes.  `tidy` moves conditions out of loops.  `promote` turns
  * local buffers into named registers.  `hoist` keeps elements in registers that a loop updates.
- * `combine` does the same for a straight line of statements.  `share` lets a straight line load
- * every element once.  `prefetch` adds prefetches.  For a GPU there are three more: the copies of a
- * block are divided among its threads, tensor blocks are checked, and stores are paired.
+ * `combine` does the same for a straight line of statements.  `dead` drops what nothing reads.
+ * `share` lets a straight line load every element once, if there are enough registers.  `prefetch`
+ * adds prefetches, but not for a GPU.  For a GPU there are three more: the copies of a block are
+ * divided among its threads, tensor blocks are checked, and stores are paired.
  *
  * Printers then read the result: print_c.c writes it as C, print_cuda.c as CUDA C.  print_trace.c
  * writes the instrumented kernel, which reports the memory accesses of the same statements, without
@@ -216,8 +217,8 @@ bool place_apart(const struct place *x, const struct place *y);
  * cache line. */
 bool place_aligned(const struct unit *u, const struct place *p);
 int place_bytes(const struct unit *u, const struct place *p);
-/* Whether this statement is a non-temporal store: a whole aligned vector of a buffer that is
- * streamed. */
+/* Whether this statement is a non-temporal store: it sets a whole aligned vector, of 16 bytes or
+ * more, of a buffer that is streamed. */
 bool code_streams(const struct unit *u, const struct code *c);
 bool expr_uses_any(const struct expr *e, const struct expr *const *vars, int n);
 bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int n);
@@ -232,7 +233,8 @@ struct access {
     bool in_select;
 };
 typedef void access_fn(void *ctx, const struct access *a);
-/* Calls f for every access of the code in b, and in the blocks inside b. */
+/* Calls f for every access of the code in b, and in the blocks inside b.  An update (+=, max=) is
+ * one access to its destination.  Prefetches are no accesses. */
 void code_each_access(struct block *b, access_fn *f, void *ctx);
 /* Returns one flag per buffer: whether the code in b stores to it. */
 bool *code_stored(struct unit *u, struct block *b);

@@ -11,8 +11,8 @@
  * This is legal if a store before the loop initialises the place, or if every statement of the loop
  * certainly runs.
  *
- * Loads of an innermost loop that read the same place in every iteration also move before the
- * loop. */
+ * Loads that read the same place in every iteration of an innermost loop also move before the loop,
+ * if it certainly runs, contains no condition, and does not store to their buffer. */
 #include "kernels/gen/gen_impl.h"
 
 #define MAX_KEPT 32  /* per loop: most places of one buffer, and most loads moved before it */
@@ -100,8 +100,8 @@ static bool surely_runs(const struct code *c)
     return true;
 }
 
-/* Returns the store before the loop that initialises k, or NULL.  Its value becomes the first value
- * of the register. */
+/* Returns the store before the loop that initialises k, or NULL.  Unless the place is read before
+ * the loop, this store then sets the register instead. */
 static struct code *initial_store(struct block *before, const struct kept *k)
 {
     for (int i = before->n - 1; i >= 0 && before->item[i]->kind == CODE_SET; i--) {

@@ -4,8 +4,9 @@
 
 #include "kernels/gen/gen.h"
 
-/* Whether `text` has calls of a helper that are nested three deep or more.  The macro repeats its
- * arguments, so the length of their expansion is exponential in the depth. */
+/* Whether `text` has calls of a helper that are nested three deep or more, each as the first
+ * operand of the one around it.  The macro repeats its arguments, so the length of their expansion
+ * is exponential in the depth. */
 static bool nests(const char *text, const char *name, int lanes)
 {
     char calls[48], call[16];

@@ -1,11 +1,11 @@
 /* Helpers that convert between float and the 16 bits of f16 and bf16, rounding to nearest, ties to
  * even.
  *
- * There are three implementations, which give the same bits: instructions of x86 (F16C),
- * instructions of a GPU (PTX, which needs no header of the toolkit), and integer arithmetic for all
- * other machines.  In the texts, @ is the narrow type and $ the number of lanes.  The type h$ has
- * lanes of 16 bits, g$ is h$ at any address, and w$ has lanes of 32 bits.  The instruction
- * vcvtneps2bf16 is not used: it takes subnormal numbers for zero. */
+ * There are three implementations, which give the same bits for every number (a NaN remains a NaN):
+ * instructions of x86 (F16C), instructions of a GPU (PTX, which needs no header of the toolkit),
+ * and plain C where the others do not exist.  In the texts, @ is the narrow type and $ the number
+ * of lanes.  The type h$ has lanes of 16 bits, g$ is h$ at any address, and w$ has lanes of 32
+ * bits.  The instruction vcvtneps2bf16 is not used: it takes subnormal numbers for zero. */
 #include "kernels/gen/emit.h"
 
 #include <string.h>

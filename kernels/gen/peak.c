@@ -1,4 +1,4 @@
-/* Generates the loop of the FMA ceiling: independent fused multiply-adds on all registers, so that
+/* Generates the loop of the FMA ceiling: so many independent fused multiply-adds on registers that
  * neither latency nor memory matters. */
 #include "kernels/gen/gen_impl.h"
 

@@ -5,11 +5,12 @@
  *         ...                             ==>          a0 += inp[0] * k[i];
  *         a13 += inp[12480] * k[i];                    ...
  *
- * Each straight line that loads from the buffer prefetches the places that it loads, for a later
- * value of the loop's variable.  Where each iteration of the innermost loop moves a place by s
- * elements, the iterations need a new cache line only every LINE / s iterations.  Then up to LINE /
- * s places take turns.  For the g places r0 + d*j, j < g, iteration i prefetches only place number
- * j = i % g, at the address that it has in iteration i - j.
+ * Each straight line that loads from the buffer prefetches the places that it loads (not those in a
+ * select or at picked indices), for a later value of the loop's variable.  Where each iteration of
+ * the innermost loop moves a place by s elements, the iterations need a new cache line only every
+ * LINE / s iterations.  Then up to LINE / s places take turns.  For the g places r0 + d*j, j < g,
+ * iteration i prefetches only place number j = i % g, at the address that it has in iteration
+ * i - j.
  *
  *     r0 + d*j of all j < g in every iteration   ==>   r0 + (d - s) * (i % g) in iteration i
  *

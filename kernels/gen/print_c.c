@@ -304,9 +304,9 @@ static void print_if(struct emit *m, const struct code *c)
 }
 
 /* Declares a pointer to a large array that each thread has once, and that a function returns.  The
- * pieces of a cut loop use the array one after the other.  The compiler must not inline the
- * function: the call for thread-local storage would then stand in a loop, and clang 14 keeps
- * vectors in registers across this call, which can overwrite them. */
+ * copies of a scope (in an unrolled or cut loop) use the array one after the other.  The compiler
+ * must not inline the function: the call for thread-local storage would then stand in a loop, and
+ * clang 14 keeps vectors in registers across this call, which can overwrite them. */
 static void print_thread_array(struct emit *m, int buffer)
 {
     const struct buffer *b = &m->u->func->buffer[buffer];
@@ -321,9 +321,10 @@ static void print_thread_array(struct emit *m, int buffer)
                             "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n", c);
 }
 
-/* Declares the array of a scope.  A small array is on the stack.  A large array is in static memory
- * of the thread that runs the declaration, so that kernels are reentrant.  If the scope contains a
- * parallel loop, the threads of this loop share the array. */
+/* Declares the array of a scope.  A small array is on the stack, and every array of a GPU's thread.
+ * A large array, or one for which the stack has no room, is in static memory of the thread that
+ * runs the declaration, so that kernels are reentrant.  If the scope contains a parallel loop, the
+ * threads of this loop share the array. */
 static void print_array(struct emit *m, const struct code *scope)
 {
     const struct buffer *b = &m->u->func->buffer[scope->buffer];

@@ -4,8 +4,8 @@
 
 #include "kernels/base/rng.h"
 
-/* The flag for plain C: on x86, plain C is compiled for any CPU and not for this machine's vectors.
- * On other architectures than ARM it is a flag that changes nothing. */
+/* The flag for plain C.  On x86, plain C is compiled for any CPU and not for this machine's
+ * vectors; on ARM, for this machine.  On other architectures the flag changes nothing. */
 #if defined __x86_64__
 #define ANY_CPU "-march=x86-64"
 #elif defined __aarch64__

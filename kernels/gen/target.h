@@ -1,6 +1,6 @@
-/* A target is the kind of machine for which code is generated. It is a row of target.def: data
- * for the passes, for calling compilers, for the ceilings and the tuner, and the printer of its
- * code. */
+/* A target is the kind of machine for which code is generated.  It is a row of target.def (a CPU),
+ * or the GPU (target.c): data for the passes, for calling compilers, for the ceilings and the
+ * tuner, and the printer of its code. */
 #ifndef TS_GEN_TARGET_H
 #define TS_GEN_TARGET_H
 #include "kernels/nest/tree.h"

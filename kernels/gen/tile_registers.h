@@ -6,8 +6,8 @@
 #include "kernels/gen/target.h"
 
 /* Returns the number of registers that hold the tile `buffer`, which a SCOPE of f declares, on
- * target t. Returns 0 if the tile stays in memory anyway, because loops over it are neither
- * unrolled nor in lanes. */
+ * target t.  Returns 0 if t is a GPU, if the tile is shared, and if it stays in memory anyway,
+ * because it is large or because loops over it are neither unrolled nor in lanes. */
 int64_t tile_registers(const struct func *f, int buffer, const struct target *t);
 /* A tile for which t has too few registers.  registers: the number that the tile takes.  operands:
  * the number that loaded and broadcast values take in the same loop; 0: the tile alone is too

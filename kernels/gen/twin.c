@@ -1,10 +1,10 @@
 /* The host twin of CUDA kernels: the same text of the kernels, compiled as C for the CPU (SPEC N).
  *
  * In the twin, blockIdx and threadIdx are variables, and a launch runs the blocks one after the
- * other.  Kernels without shared tiles and tensor blocks run thread after thread.  In other kernels
- * every thread of a block has a stack of its own, and the threads of a warp run up to the next
- * barrier before the next warp runs.  In a tensor block the lanes of a warp wait for each other and
- * exchange what they loaded.
+ * other.  Kernels with neither shared tiles nor tensor blocks run thread after thread.  In other
+ * kernels every thread of a block has a stack of its own, and the threads of a warp run up to the
+ * next barrier before the next warp runs.  In a tensor block the lanes of a warp wait for each
+ * other and exchange what they loaded.
  *
  * An access to elements of a shared tile first calls ts_read, ts_write or ts_copy, which look for
  * races.  For each element, ts_shadow has the last threads that wrote and read it, and the epoch in

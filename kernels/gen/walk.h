@@ -44,7 +44,8 @@ void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *by
 struct walk_part { int64_t stride, trips; };
 struct walk_way { int n; struct walk_part part[WALK_MOST_PARTS]; };
 /* Returns how `loop` moves the access at a site; the only part is {0, trips} if the loop does not
- * move it. */
+ * move it.  If WALK_MOST_PARTS parts do not suffice, or a part is very long, the last part goes on
+ * as it began. */
 struct walk_way walk_way(const struct walk *w, int site, int loop);
 /* Makes walks end early when clock_s() is later than `deadline` (0: no deadline), or when c is
  * raised. */

@@ -1,5 +1,6 @@
 /* Checks whether one node may be computed inside a loop of another (compute_at; fusion-conflict
- * rule of SPEC B, Fig. 6 and 7). */
+ * rule of SPEC B, Fig. 6 and 7), and the other rules that concern several nodes: for inlined and
+ * streamed results, and for operands that are cached or prefetched. */
 #include "kernels/nest/lower_impl.h"
 
 #include <stdlib.h>
@@ -265,13 +266,14 @@ bool lower_streamed_check(const struct lowering *in, int node, struct err *e)
     const struct stage *s = in->stage[node];
     if (s->attach >= 0 || in->graph->node[node].n_reduce == 0)
         return true;
-    if (!s->cache_at) {
+    int depth = stage_tile_depth(s);
+    if (depth < 0) {
         err_set(e, ERR_STEP,
                 "cannot stream %s: its partial sums are stored in memory and read again",
                 s->name);
         return err_fix(e, "keep the partial sums in a tile first: loop cache_write %s", s->name);
     }
-    for (int i = 0; i <= stage_axis(s, s->cache_at); i++)
+    for (int i = 0; i < depth; i++)
         if (s->axis[i].reduce && !axis_is_fixed(&s->axis[i])) {
             err_set(e, ERR_STEP, "cannot stream %s: its partial sums are stored in memory across "
                     "loop %s and read again", s->name, s->axis[i].name);

@@ -7,11 +7,12 @@
  *         for i in vectorize(64): X[64*i.v + i] = Y[64*i.v + i]
  *     for i in vectorize(22): X[i + 128] = Y[i + 128]
  *
- * A tile that a block shares is copied 16 bytes at a time where both sides are aligned.
+ * A tile that a block shares is copied 16 bytes at a time from global memory of the same type,
+ * where both sides are aligned.
  *
- * The compiler must not vectorize loops on its own, because then other loops would run than the
- * nest shows.  Lowering therefore vectorizes copies, also without a step that asks for it: the
- * order in which elements are copied does not matter. */
+ * Without `set autovectorize on`, the compiler must not vectorize loops on its own, because then
+ * other loops would run than the nest shows.  Lowering therefore vectorizes copies, also without a
+ * step that asks for it: the order in which elements are copied does not matter. */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define MOST_STEPS 20000000  /* most iterations that are counted one by one; about 0.2 s */
+#define MOST_STEPS 20000000  /* most visits of loops, scopes and stores; they take about 0.2 s */
 
 /* What is counted.  sums_of: only the accumulations of this node; -1: all operations.  blocks:
  * whether only what is inside tensor blocks.  vals: the values of the loop variables. */

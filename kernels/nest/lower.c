@@ -2,8 +2,9 @@
  * loops.
  *
  *     at a depth:   tiles of producers attached here, and of operands cached here
- *                   the accumulator tile of cache_write, when it lives here
- *                   initialisation, when the next loop is the first reduction loop
+ *                   the accumulator tile, when it opens here
+ *                   initialisation of the sums, at the tile or before the first reduction loop,
+ *                   whichever is further out; a tile inside of a reduction loads its sums instead
  *                   the rest of the nest
  *                   write-back of the accumulator, and the element-wise consumers attached here
  *
@@ -155,7 +156,7 @@ static const struct val *place_load(struct low *w, const struct low_place *at)
  * tile, or run its epilogue. */
 enum leaf { LEAF_INIT, LEAF_FILL, LEAF_EPILOGUE };
 
-/* Writes the tile back, then runs the consumers attached at this depth. */
+/* Writes the tile back if it opened at this depth, then runs the consumers attached here. */
 static void epilogue_leaf(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     const struct graph *g = w->in->graph;

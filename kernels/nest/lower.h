@@ -32,8 +32,8 @@ long lower_calls(void);
 
 /* Whether `node` can be computed inside axis `axis` of stage `at`.  Two kinds of nodes can: a
  * simple producer that only stage `at` reads, and an element-wise consumer of stage `at` that has
- * the same physical layout.  A consumer reads the stage directly, or through consumers already
- * attached there. */
+ * the same physical layout.  A consumer reads the stage directly, or through inlined nodes and
+ * consumers that are already computed at this axis. */
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
                         struct err *e);
 

@@ -7,16 +7,17 @@
 
 struct kids { const struct tree **data; int len, cap; };
 
-/* Peels t: cuts loops around a select, such as `select(3 <= h && h < 227, x, 0)`, into ranges that
- * need no condition.  Appends the pieces of t to out. */
+/* Peels t: cuts loops around a select, such as `select(3 <= h && h < 227, x, 0)`, into ranges in
+ * which fewer of its conditions must be tested, or none.  Appends the pieces of t to out. */
 void tree_peel(struct exprs *p, const struct tree *t, struct kids *out);
 
 /* Leaves out iterations for which a guard is false: turns guards into bounds of loops, and drops
  * guards in pieces of loops where they always hold.  Appends the pieces of t to out. */
 void tree_skip(struct exprs *p, const struct tree *t, struct kids *out);
 
-/* Makes vector loops of the innermost serial loops of t that only copy along contiguous elements.
- * Appends the new t to out. */
+/* Makes vector loops of the innermost serial loops of t that only copy or fill adjacent elements.
+ * Lets the threads of a block copy 16 bytes at a time to shared tiles where they can.  Appends the
+ * new t to out. */
 struct low;
 void low_copies(struct low *w, const struct tree *t, struct kids *out);
 /* Returns t with asynchronous copies in the loop that its stage pipelines (pipeline.c). */
@@ -134,11 +135,12 @@ void low_each_read(struct low *w, const struct low_reading *r);
  * where its layout has a hole. */
 const struct val *low_init(struct low *w, int node, const struct expr *const *index);
 
-/* Returns v, a term of a sum, without its conditions, and adds these to *guard (NULL: always).  A
- * term select(c, x, 0) or select(c, x, 0) * y becomes x or x * y with c in *guard, so that terms
- * that add nothing cost nothing.  Transposed convolutions skip three of four taps that way, and
- * convolutions skip the taps in an inlined padding.  In a factor of a product, a condition on the
- * variable that s vectorizes stays a select, because all lanes execute together. */
+/* Returns v, a term of a sum, without the conditions outside of which it is 0, and adds these to
+ * *guard (NULL: always).  A term select(c, x, 0) or select(c, x, 0) * y becomes x or x * y with c
+ * in *guard, so that terms that add nothing cost nothing.  Transposed convolutions skip three of
+ * four taps that way, and convolutions skip the taps in an inlined padding.  In a factor of a
+ * product, a condition on the variable that s vectorizes stays a select, because all lanes execute
+ * together. */
 const struct val *low_summand(struct low *w, const struct val *v, const struct stage *s,
                               const struct expr **guard);
 

@@ -5,7 +5,8 @@
  * A condition x < y that is linear in the loop variable v, without variables of inner loops,
  * becomes a bound of v:
  *     y - x - 1 = c*v + rest >= 0   ==>   v >= ceil(-rest / c)        when c > 0,
- *                                         v < floor(rest / -c) + 1    when c < 0 */
+ *                                         v < floor(rest / -c) + 1    when c < 0
+ * Other conditions stay in the select. */
 #include "kernels/nest/lower_impl.h"
 #include "kernels/ir/simplify.h"
 
@@ -65,7 +66,8 @@ static bool empty(const struct expr *lo, const struct expr *hi)
     return lo == hi || (lo->kind == EXPR_CONST && hi->kind == EXPR_CONST && lo->value >= hi->value);
 }
 
-/* Cuts one loop into pieces, which replace it. Returns false when no condition bounds the loop. */
+/* Cuts one loop into pieces, which replace it.  Returns false when no condition bounds the loop, or
+ * when there are too many conditions. */
 static bool cut(struct exprs *p, const struct tree *loop, const struct tree *store,
                 struct kids *out)
 {

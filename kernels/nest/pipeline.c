@@ -83,8 +83,8 @@ static bool refuse_copy(struct low *w, const char *tile, const char *why, const 
 }
 
 /* Whether asynchronous copies can do what t does: it copies memory to a shared tile, 4, 8 or 16
- * bytes at a time.  Sets w->e if t fills a tile in another way.  *buffer: the tile; -1: t fills
- * none. */
+ * bytes at a time.  Sets w->e if one store of t fills a tile in another way.  *buffer: the tile;
+ * -1: t is no loop over threads around a single store. */
 static bool can_copy(struct low *w, const struct tree *t, int *buffer)
 {
     int64_t lanes = 1;
@@ -232,7 +232,7 @@ static const struct tree *pipelined(struct pipe *x, const struct kids *scopes,
 }
 
 /* Divides the body of the loop into the scopes of its tiles, the copies that fill tiles, and the
- * rest.  Gives the filled tiles stages. */
+ * rest.  Gives stages to the tiles that the copies fill. */
 static bool part_loop(struct pipe *x, struct kids *scopes, struct kids *fills, struct kids *rest)
 {
     const struct tree *t = x->loop;

@@ -27,7 +27,7 @@
 
 #define MAX_SINGLE 4  /* most iterations of a loop that is cut into single iterations */
 #define MAX_BORDER 4  /* most iterations of a border that is cut into single iterations */
-#define MAX_TAPS 8                        /* most iterations of a reduction that is unrolled */
+#define MAX_TAPS 8  /* most iterations of a short loop (tighten, range and unroll) */
 #define MAX_WRITTEN 256                   /* most elements of the tile times taps, unrolled */
 
 static bool has(const struct expr *guard, const struct expr *c)
@@ -110,7 +110,7 @@ struct form {
     int64_t c, lo, hi;
     const struct expr *rest;
     bool inner, unrolled;
-    const struct tree *only;              /* the only loop inside that has a term; NULL: several */
+    const struct tree *only;  /* the only loop inside that has a term; NULL: none, or several */
     int64_t step;                         /* increment per iteration of `only` */
 };
 
@@ -180,8 +180,8 @@ static bool is_single(struct exprs *p, const struct tree *t)
         && behind->value - first->value == 1;
 }
 
-/* Whether cond depends only on the variable of loop t, and is true in one range of iterations or in
- * none.  If so, narrows [*lo, *hi) to these iterations. */
+/* Whether t is a short loop with constant bounds, and cond depends only on its variable and is true
+ * in one range of iterations or in none.  If so, narrows [*lo, *hi) to these iterations. */
 static bool holds_in(const struct skip *s, const struct tree *t, const struct expr *cond,
                      const struct expr **lo, const struct expr **hi)
 {
@@ -245,7 +245,8 @@ static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
     return true;
 }
 
-/* Cuts t into border, middle and border. Returns false when that would gain nothing. */
+/* Cuts t into border, middle and border.  Returns false when the bounds of t or of its middle are
+ * not constant, or when that would gain nothing. */
 static bool cut(struct skip *s, const struct tree *t, struct kids *out)
 {
     struct exprs *p = s->p;
@@ -329,8 +330,9 @@ static int64_t form_at(const struct form *f, int64_t v, int64_t inner)
     return f->c * v + f->step * inner + f->rest->value;
 }
 
-/* Finds where to cut t.  Returns false unless each condition on the variable of t involves exactly
- * one loop inside, that loop is unrolled, and all stores in it have the condition. */
+/* Finds where to cut t.  Returns false unless t is a short reduction with constant bounds, each
+ * condition on its variable involves exactly one loop inside and no loop around, that loop is
+ * unrolled, and all stores in it have the condition. */
 static bool find_ranges(struct skip *s, const struct tree *t, struct ranges *r)
 {
     struct exprs *p = s->p;

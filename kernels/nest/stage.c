@@ -1,5 +1,6 @@
-/* Loop primitives that change a stage's axes: split, fuse, reorder.  Each rewrites the index
- * expressions of the output dims and the reduction variables by substituting the old axis variable:
+/* The loop primitives.  Those that replace axes (split, fuse, tensorize) rewrite the index
+ * expressions of the output dims, the reduction variables and the limits by substituting the old
+ * axis variables:
  *     split a into a.0 x a.1 (extent f):   a = f * a.0 + a.1
  *     fuse a, b (extent e of b) into f:    a = f / e,  b = f % e */
 #include "kernels/nest/stage.h"

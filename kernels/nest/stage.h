@@ -3,8 +3,8 @@
  *
  * A fresh stage has one spatial axis per physical dim of the node's output, in physical order, then
  * one axis per reduction variable.  Every primitive makes a new stage; an illegal one fails, and
- * its error names the reason, the loop, and what would make it legal.  Rules that involve other
- * stages are in attach.c and program_loop.c. */
+ * its error names the reason, the loop, and mostly what would make it legal.  Rules that involve
+ * other stages are in attach.c and program_loop.c. */
 #ifndef TS_NEST_STAGE_H
 #define TS_NEST_STAGE_H
 #include "kernels/nest/tree.h"
@@ -73,7 +73,7 @@ int stage_above_sums(const struct stage *s);
  * narrow type needs a tile outside of all reductions, because memory of this type would round every
  * addition.  So does the sum of a tensor block, because tensor cores add to registers. */
 int stage_tile_depth(const struct stage *s);
-/* Returns the position of the axis with this name, in any case, or -1. */
+/* Returns the position of the axis with this name (in upper or lower case), or -1. */
 int stage_axis(const struct stage *s, const char *name);
 
 /* Splits an axis.  Factors are given outermost first; one of them may be 0 (inferred), and a single
@@ -86,8 +86,9 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
 /* Reorders all axes: new position j holds old axis perm[j]. */
 bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
                    const struct stage **out, struct err *e);
-/* Annotates an axis as vectorize, unroll or parallel; LOOP_SERIAL removes the annotation.  The
- * lanes of a vectorized reduction are combined to one value after its last iteration. */
+/* Annotates an axis as vectorize, unroll or parallel, or binds it to an index of a GPU; LOOP_SERIAL
+ * removes the annotation (on a loop of a tensor block: that of all its loops).  The lanes of a
+ * vectorized reduction are combined to one value after its last iteration. */
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
                     const struct stage **out, struct err *e);
 /* Makes a tensor block of three loops: over 16 rows, 16 columns, and 16 (f32: 8) steps of a sum.  A

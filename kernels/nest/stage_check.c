@@ -1,4 +1,4 @@
-/* Checks the rules for schedules.  An error names the loop that breaks a rule, and a legal
+/* Checks the rules for schedules.  An error names the loop that breaks a rule, and mostly a legal
  * alternative. */
 #include "kernels/nest/stage.h"
 
@@ -72,8 +72,8 @@ static bool check_parallel(const struct stage *s, int at, struct err *e)
     return true;
 }
 
-/* Checks the place of a bound loop: bound loops must be the outermost ones, outside of every
- * tile. */
+/* Checks the place of a bound loop: bound loops must be the outermost ones, outside of every tile,
+ * and no two of them may be bound to the same index. */
 static bool check_bound_place(const struct stage *s, int at, struct err *e)
 {
     const struct axis *x = &s->axis[at];

@@ -2,8 +2,9 @@
  * program (lower.h) and never edited; the printers, the code generators and the interpreter of
  * the tests all read it.
  *
- * Requirements (tree_verify checks them): loop variables on one path are distinct; every index
- * expression is in bounds of its buffer wherever its guard holds; loops annotated VECTORIZE
+ * Requirements (tree_verify checks them, but not the indices under a guard, in a select or in a
+ * loop with bounds): loop variables on one path are distinct; every index expression is in bounds
+ * of its buffer wherever its guard holds; loops annotated VECTORIZE
  * contain only stores and UNROLL loops; the buffers of a SCOPE are used only inside it. */
 #ifndef TS_NEST_TREE_H
 #define TS_NEST_TREE_H
@@ -138,8 +139,9 @@ int64_t buffer_bytes(const struct buffer *b);
 const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
                                  const struct expr *const *idx);
 
-/* Prints the loop nest as the paper does.  Directly nested loops with the same annotation share a
- * line:
+/* Prints the loop nest as the paper does.  Directly nested loops of one node that begin at 0 and
+ * have the same annotation share a line, if all or none are reductions and no barrier or commit is
+ * between them:
  *
  *       for n, h.0 in range(1, 28):  # prefetch Inp of h.0 + 1
  *           for o.1 in vectorize(16):
@@ -166,11 +168,12 @@ double func_flops(const struct func *f);
 double func_tensor_flops(const struct func *f);
 
 /* Returns the number of float operations that the result of f needs: the smaller of `asked`, those
- * of its definition, and those that f executes.  So work that f skips or repeats does not count. */
+ * of its definition, and those that f executes (func_flops; if that is 0, `asked`).  So work that f
+ * skips or repeats does not count. */
 double func_needed(const struct func *f, double asked);
 
 /* Returns the number of additions or maxima by which `node` accumulates in one call of f.  Those of
- * values with a condition (select) are left out.  Every correct kernel executes at least this
+ * values with a condition (select) are left out.  However f is compiled, it executes at least this
  * number.  0: f is too irregular to be counted. */
 double func_sums(const struct func *f, int node);
 

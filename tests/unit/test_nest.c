@@ -410,6 +410,8 @@ static const struct { const char *spec, *steps; } accepted[] = {
     { "gmm m=5 k=7 n=6", "loop split C K 1 7 7 7;loop split C N 1 4 3 2;loop fuse C N.0 N.1 N.2;"
                          "loop cache_write C at=M" },
     { NINE_INPUTS, NINE_AT("N") },
+    { "gmm m=8 k=8 n=8 type=f16", "loop stream C" },      /* its sums have a tile in any case */
+    { "gmm m=8 k=8 n=8 type=bf16", "loop cache_write C at=K;loop stream C" },
     { "a = input h=4 rh=3; y = reduce_sum(a) axes=0 keep=0", "" },
     { "a = input h=4 rh=3 rh_=2; y = reduce_sum(a) axes=0,1 keep=0", "" },
     { "a = input a_2=4 a=3 z=1; b = input a=5; y = add(a, b)", "" },
