@@ -172,8 +172,8 @@ static bool run_rebase(struct history *h, enum command_id id, const char *line,
     return error_at(e, line, at->col, at->len);
 }
 
-/* Applies a step. Inserts a layout, algorithm or set step that earlier steps have made illegal
- * before these. */
+/* Applies a step.  If earlier steps make a layout, algorithm or set step illegal, inserts it before
+ * those steps. */
 static bool run_step(struct history *h, const char *line, enum command_effect *effect,
                      struct err *e)
 {
