@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
+#include "app/model/appcmd.h"
 #include "sessions/file/session_network.h"
 
 const struct model_view model_view[VIEW_COUNT] = {
@@ -156,14 +156,13 @@ struct pane_doc *model_focused(struct model *m)
     return m->focus == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[m->focus]];
 }
 
-/* Whether the cursor of the ledger is on a step that no longer applies. */
-static bool on_held_step(const struct model *m)
+const char *model_held_step(const struct model *m)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
     const struct history *h = m->session->history;
     int n, at;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
-    return l && l->id >= 0 && l->id < n && history_state(h, path[l->id])->held;
+    return l && l->id >= 0 && l->id < n ? history_state(h, path[l->id])->held : NULL;
 }
 
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
@@ -181,7 +180,7 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
         out[n++] = KEYS_START;
         out[n++] = KEYS_VIEW;
     } else if (m->focus == PANE_LEDGER) {
-        if (on_held_step(m))
+        if (model_held_step(m))
             out[n++] = KEYS_HELD;
         out[n++] = KEYS_LEDGER;
         out[n++] = KEYS_VIEW;
@@ -372,9 +371,28 @@ void model_info(struct model *m, const char *fmt, ...)
     str_free(&s);
 }
 
+/* Appends a message of the layers below.  They name options of the command line; an option that is
+ * a command of the screen is written as this command: `--threads 2` becomes `:threads 2`.  Whole
+ * command lines stay as they are. */
+static void add_for_screen(struct str *out, const char *text)
+{
+    bool line = strstr(text, "tilescope ") != NULL;
+    for (const char *at; (at = strstr(text, "--")); text = at + 2) {
+        size_t n = strspn(at + 2, "abcdefghijklmnopqrstuvwxyz");
+        str_add_n(out, text, (size_t)(at - text));
+        str_add(out, !line && n > 0 && appcmd_find(at + 2, n) >= 0 ? ":" : "--");
+    }
+    str_add(out, text);
+}
+
 bool model_say_error(struct model *m, const char *text, const char *fix)
 {
-    set_message(m, MESSAGE_ERROR, text, fix);
+    struct str said = {0}, cure = {0};
+    add_for_screen(&said, text);
+    add_for_screen(&cure, fix);
+    set_message(m, MESSAGE_ERROR, str_text(&said), str_text(&cure));
+    str_free(&said);
+    str_free(&cure);
     return false;
 }
 

@@ -143,7 +143,7 @@ struct model {
      * the words that rows of the list of help must have.  covered: `search` before help was
      * opened. */
     struct str search, filter, covered;
-    int search_from;                     /* the line where an incremental search began */
+    int search_from, search_jumps;  /* line and n_jumps when an incremental search began */
     /* The line found last, and the cursor then: in a list it may be on a line beside it. */
     struct found { const struct pane_doc *in; int line, cursor; } found;
     int hot;  /* the line where the assembly of the hottest loop begins; -1: unknown */
@@ -267,12 +267,12 @@ bool model_lit(const struct model *m, enum view v, int i);
  * access of a line that has none, or for the layout of a tensor whose layout cannot be chosen. */
 bool model_key_refused(const struct model *m, const struct key_binding *b);
 /* Return the object under the cursor: in the layout view the index of a tensor, or -1; in the list
- * of branches the name of a branch, or NULL; on the start screen an entry, or NULL. */
+ * of branches the name of a branch, or NULL; on the start screen an entry, or NULL; in the list of
+ * steps why the step does not apply, or NULL. */
 int model_tensor(const struct model *m);
-const char *model_branch(const struct model *m);
+const char *model_branch(const struct model *m), *model_held_step(const struct model *m);
 const struct start_entry *model_entry(const struct model *m);
-/* Takes back the last jump (struct jump) if the view that it led to still has the focus; otherwise
- * returns false. */
+/* Takes back the last jump (struct jump).  False if the view that it led to lost the focus. */
 bool model_jump_back(struct model *m);
 /* Messages. */
 void model_echo(struct model *m, const char *line);

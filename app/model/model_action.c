@@ -46,6 +46,9 @@ static void ask_line(struct model *m, const char *line)
         m->overlay = OVERLAY_NONE;
         prompt_open(&m->prompt, ':', str_text(&s));
         model_keep_head(m);
+        const char *held = str_starts(line, "edit ") ? model_held_step(m) : NULL;
+        if (held)
+            model_info(m, "it does not apply: %s", held);
         if (s.len > 0 && s.data[s.len - 1] == '"')
             m->prompt.at--;
     }
@@ -282,6 +285,7 @@ static bool move_action(struct model *m, enum key_action action)
 static void open_search(struct model *m)
 {
     m->search_from = model_focused(m)->scroll.cursor;
+    m->search_jumps = m->n_jumps;
     str_clear(&m->search);
     prompt_open(&m->prompt, '/', "");
 }
@@ -296,6 +300,8 @@ static void cancel(struct model *m)
         str_clear(&m->opening);
         m->recover_yes = false;
         model_info(m, "the model is not opened");
+    } else if (m->n_jumps > m->search_jumps && model_jump_back(m)) {
+        return;                           /* the jump is newer than the search */
     } else if (m->search.len > 0) {
         model_info(m, "the search for \"%s\" has ended", str_text(&m->search));
         str_clear(&m->search);

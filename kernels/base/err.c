@@ -21,23 +21,26 @@ const char *err_meaning(enum err_code code)
     return code < ERR_COUNT ? codes[code].meaning : "unknown error";
 }
 
-/* The texts by which errors name a limit of the system, and the fix for each. */
-static const struct { const char *said, *fix; } lacks[] = {
-    { "Too many open files in system", "end other programs, or raise fs.file-max" },
-    { "Too many open files", "raise `ulimit -n`, the files that a process may have open" },
-    { "Resource temporarily unavailable", "too many processes: end others, or raise `ulimit -u`" },
-    { "Cannot fork", "too many processes: end others, or raise `ulimit -u`" },
-    { "Cannot allocate memory", "free some memory, or raise `ulimit -v`" },
-    { "No space left on device", "free some space there" },
-    { "Disk quota exceeded", "free some space there" },
-    { "File too large", "raise `ulimit -f`" },
+#define TOO_MANY "too many processes or threads: end others, or raise `ulimit -u`"
+
+/* The texts by which errors name a limit of the system, and the fix for each.  starts: whether only
+ * an error of starting a process has this fix.  Reading and writing can also fail with EAGAIN. */
+static const struct { const char *said, *fix; bool starts; } lacks[] = {
+    { "Too many open files in system", "end other programs, or raise fs.file-max", false },
+    { "Too many open files", "raise `ulimit -n`, the files that a process may have open", false },
+    { "Resource temporarily unavailable", TOO_MANY, true },
+    { "Cannot fork", TOO_MANY, true },
+    { "Cannot allocate memory", "free some memory, or raise `ulimit -v`", false },
+    { "No space left on device", "free some space there", false },
+    { "Disk quota exceeded", "free some space there", false },
+    { "File too large", "raise `ulimit -f`", false },
 };
 
-static const char *find_lack(const char *text, const char **fix)
+static const char *find_lack(const char *text, enum err_code code, const char **fix)
 {
     const char *at = NULL;
     for (int i = 0; i < COUNT_OF(lacks) && !at; i++) {
-        at = strstr(text, lacks[i].said);
+        at = lacks[i].starts && code == ERR_IO ? NULL : strstr(text, lacks[i].said);
         *fix = lacks[i].fix;
     }
     return at;
@@ -46,7 +49,7 @@ static const char *find_lack(const char *text, const char **fix)
 const char *err_lack(const char *text)
 {
     const char *fix;
-    return find_lack(text, &fix);
+    return find_lack(text, ERR_ENV, &fix);
 }
 
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
@@ -58,7 +61,7 @@ bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
     va_end(ap);
     *e = fresh;
     const char *lack;
-    if ((code == ERR_ENV || code == ERR_IO) && find_lack(e->text, &lack))
+    if ((code == ERR_ENV || code == ERR_IO) && find_lack(e->text, code, &lack))
         err_fix(e, "%s", lack);
     return false;
 }

@@ -57,7 +57,7 @@ static const char *const reserved[] = {
     "ts_read", "ts_write", "ts_copy", "ts_commit", "ts_wait_copies", "ts_meet", "swizzle",
     "copy_async4", "copy_async8", "copy_async16", "tf32",
     "fragment_rows", "fragment_columns", "fragment_pair", "fragment_both", "mma",
-    "store_pair",
+    "store_pair", "extern_C",
 };
 
 static bool is_digit(char c)
@@ -129,7 +129,7 @@ static const char *add(struct names *n, const char *text)
     return text;
 }
 
-/* Reserves the names of the narrow types and of their helpers (narrow.c). */
+/* Reserves the names of the narrow types and of their helpers (narrow.c, emit.c). */
 static void add_narrow(struct names *n)
 {
     static const char *const of_lanes[] = { "load", "store", "stream", "pack" };
@@ -140,6 +140,8 @@ static void add_narrow(struct names *n)
         add(n, arena_strdup(n->arena, type));
         add(n, arena_printf(n->arena, "from_%s", type));
         add(n, arena_printf(n->arena, "to_%s", type));
+        add(n, arena_printf(n->arena, "%s_again", type));
+        add(n, arena_printf(n->arena, "%s_prefetch", type));
         for (int lanes = 2; lanes <= GEN_MAX_LANES; lanes *= 2)
             for (int i = 0; i < COUNT_OF(of_lanes); i++)
                 add(n, arena_printf(n->arena, "%s_%s%d", type, of_lanes[i], lanes));

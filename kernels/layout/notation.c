@@ -400,9 +400,12 @@ static bool write_unfold(const struct notation_reader *r, struct notation_writer
     struct prim unfold = { .kind = PRIM_UNFOLD, .dim = k, .tile = tile, .stride = stride };
     int64_t n = natural;
     if (outer->count && (__builtin_mul_overflow(outer->count, groups, &n) || n > natural)) {
+        const char *times = groups > 1 ? arena_printf(exprs_arena(w->p), "%lld times ",
+                                                      (long long)outer->count) : "";
         reject(r, outer->col, outer->len, ERR_UNFOLD,
-               "%lld tiles of %s are too many: %lld hold all of %s", (long long)n, r->t->dim[k],
-               (long long)natural, r->t->dim[k]);
+               "%s%lld tiles of %s are too many: %lld hold all of %s", times,
+               (long long)(groups > 1 ? groups : outer->count), r->t->dim[k], (long long)natural,
+               r->t->dim[k]);
         return err_fix(r->e, "write %s/%lld without a number of tiles", r->t->dim[k],
                        (long long)outer->size);
     }

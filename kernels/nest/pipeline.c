@@ -162,6 +162,8 @@ static struct tree *copies(struct pipe *x, const struct kids *fills, const struc
     t->extent = extent;
     t->reduce = false;
     t->piece = NULL;
+    t->n_prefetch = 0;
+    t->prefetch = NULL;
     vec_free(&kids);
     return t;
 }

@@ -19,22 +19,41 @@ static bool check_vector_extent(const struct stage *s, const struct axis *x, str
     return err_fix(e, "loop split %s %s 16, then vectorize %s.1", s->name, x->name, x->name);
 }
 
+/* Refuses the vectorized axis `at`, inside of which other loops run.  The fix proposes to unroll
+ * them only if the unrolled body is not too large. */
+static bool refuse_inside(const struct stage *s, int at, struct err *e)
+{
+    const struct axis *x = &s->axis[at];
+    struct str names = {0};
+    int64_t body = 1;
+    int n = 0;
+    for (int i = at + 1; i < s->n_axes; i++) {
+        const struct axis *y = &s->axis[i];
+        if (__builtin_mul_overflow(body, y->extent, &body))
+            body = INT64_MAX;
+        if (y->ann != LOOP_UNROLL)
+            str_printf(&names, "%s%s", n++ > 0 ? ", " : "", y->name);
+    }
+    err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: loop%s %.300s run%s inside it", x->name,
+            s->name, n > 1 ? "s" : "", str_text(&names), n > 1 ? "" : "s");
+    err_fix(e, body > MAX_UNROLLED ? "make %s the innermost loop (loop reorder %s ... %s)"
+               : "make %s the innermost loop (loop reorder %s ... %s) or unroll %.300s",
+            x->name, s->name, x->name, str_text(&names));
+    str_free(&names);
+    return false;
+}
+
 static bool check_vector(const struct stage *s, int at, struct err *e)
 {
     const struct axis *x = &s->axis[at];
+    bool inside = false;
     for (int i = at + 1; i < s->n_axes; i++) {
-        const struct axis *y = &s->axis[i];
-        if (y->ann == LOOP_VECTORIZE)
+        if (s->axis[i].ann == LOOP_VECTORIZE)
             return err_set(e, ERR_STEP, "%s has two vectorized loops: %s and %s", s->name, x->name,
-                           y->name);
-        if (y->ann == LOOP_UNROLL)
-            continue;
-        err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: loop %s runs inside it", x->name,
-                s->name, y->name);
-        return err_fix(e, "make %s the innermost loop (loop reorder %s ... %s) or unroll %s",
-                       x->name, s->name, x->name, y->name);
+                           s->axis[i].name);
+        inside = inside || s->axis[i].ann != LOOP_UNROLL;
     }
-    return check_vector_extent(s, x, e);
+    return inside ? refuse_inside(s, at, e) : check_vector_extent(s, x, e);
 }
 
 static bool check_parallel(const struct stage *s, int at, struct err *e)
@@ -128,18 +147,24 @@ static bool check_bound(const struct stage *s, int at, struct err *e)
 static bool check_unrolled(const struct stage *s, struct err *e)
 {
     int64_t body = 1;
-    for (int i = 0; i < s->n_axes; i++) {
-        if (s->axis[i].ann == LOOP_UNROLL)
-            body *= s->axis[i].extent;
-        if (s->axis[i].ann == LOOP_VECTORIZE)
-            body *= (s->axis[i].extent + 15) / 16;
-        if (body > MAX_UNROLLED) {
-            err_set(e, ERR_STEP, "unrolling loop %s of %s would make more than %d statements",
-                    s->axis[i].name, s->name, MAX_UNROLLED);
-            return err_fix(e, "split it first and unroll the inner part");
-        }
+    struct str loops = {0};
+    for (int i = 0; i < s->n_axes && body <= MAX_UNROLLED; i++) {
+        const struct axis *x = &s->axis[i];
+        if (x->ann == LOOP_UNROLL)
+            body *= x->extent;
+        if (x->ann == LOOP_VECTORIZE)
+            body *= (x->extent + 15) / 16;
     }
-    return true;
+    for (int i = 0; i < s->n_axes && body > MAX_UNROLLED; i++)
+        if (s->axis[i].ann == LOOP_UNROLL)
+            str_printf(&loops, " %s(%lld)", s->axis[i].name, (long long)s->axis[i].extent);
+    if (body > MAX_UNROLLED) {
+        err_set(e, ERR_STEP, "the unrolled loops of %s make more than %d statements:%.300s",
+                s->name, MAX_UNROLLED, str_text(&loops));
+        err_fix(e, "unroll fewer loops, or split one and unroll only its inner part");
+    }
+    str_free(&loops);
+    return body <= MAX_UNROLLED;
 }
 
 /* Refuses the accumulator tile inside the outermost `depth` loops: it has more than MAX_TILE

@@ -129,20 +129,22 @@ static bool are_factors(struct exprs *p, struct tensor_block *b, const struct va
         && !any_uses(b->b_idx, y->rank, rows, COUNT_OF(rows));
 }
 
-/* Checks the element type of an operand, and that its memory is visible to all lanes. */
-static bool check_operand(const struct buffer *x, const struct elem_type *type, struct err *e)
+/* Checks that the memory of an operand is visible to all lanes. */
+static bool check_operand(const struct buffer *x, struct err *e)
 {
-    if (x->type != type) {
-        err_set(e, ERR_STEP, "%s has elements of type %s, and tensor cores multiply elements of one"
-                " type", x->name, x->type->name);
-        return err_fix(e, "open the operator with one type");
-    }
-    if (x->memory == MEMORY_LOCAL) {
-        err_set(e, ERR_STEP, "%s is a tile of one thread, and the lanes of a warp share what they"
-                " multiply", x->name);
-        return err_fix(e, "give that tile scope=shared, or leave it out");
-    }
-    return true;
+    if (x->memory != MEMORY_LOCAL)
+        return true;
+    err_set(e, ERR_STEP, "%s is a tile of one thread, and the lanes of a warp share what they"
+            " multiply", x->name);
+    return err_fix(e, "give that tile scope=shared, or leave it out");
+}
+
+static bool refuse_types(const struct buffer *x, const struct buffer *y, struct err *e)
+{
+    err_set(e, ERR_STEP, "%s has elements of type %s, and %s of type %s: tensor cores multiply"
+            " elements of one type", x->name, x->type->name, y->name, y->type->name);
+    return err_fix(e, "leave out the tile of the operand that is a sum: this tile has the type of"
+                   " sums");
 }
 
 bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struct tree *t,
@@ -154,10 +156,12 @@ bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struc
     if (!find_loops(t, out))
         return refuse_shape(buffer, t, false, of, e);
     const struct val *x = out->store->value->a, *y = out->store->value->b;
-    const struct elem_type *type = buffer[x->source].type;
-    if (t->extent != tensor_steps(type))
+    const struct buffer *left = &buffer[x->source], *right = &buffer[y->source];
+    if (left->type != right->type)
+        return refuse_types(left, right, e);
+    if (t->extent != tensor_steps(left->type))
         return refuse_shape(buffer, t, true, of, e);
-    if (!check_operand(&buffer[x->source], type, e) || !check_operand(&buffer[y->source], type, e))
+    if (!check_operand(left, e) || !check_operand(right, e))
         return false;
     if (are_factors(p, out, x, y, lane) || are_factors(p, out, y, x, lane))
         return true;

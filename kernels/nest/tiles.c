@@ -195,10 +195,11 @@ static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form for
     }
     x->inside = expr_simplify(p, x->inside);
     if (b.elems > MAX_TILE) {
-        err_set(w->e, ERR_STEP,
-                "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
-                x->l->tensor->name, axis, s->name, (long long)b.elems, MAX_TILE);
-        w->ok = err_fix(w->e, "compute it at a deeper loop");
+        bool computed = producer >= 0 && w->in->stage[producer]->attach == s->node;
+        err_set(w->e, ERR_STEP, "%s %s inside loop %s of %s needs a tile of %lld elements, more "
+                "than %d", computed ? "computing" : "copying", x->l->tensor->name, axis, s->name,
+                (long long)b.elems, MAX_TILE);
+        w->ok = err_fix(w->e, "%s it at a deeper loop", computed ? "compute" : "copy");
         return false;
     }
     if (w->overrun && x->r.too_short) {

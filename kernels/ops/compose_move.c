@@ -48,8 +48,11 @@ int compose_concat(struct call *c)
         return -1;
     for (int i = 1; i < c->n_in; i++) {
         const struct tensor *y = arg(c, i);
+        if (y->rank != x->rank)
+            return refuse(c, ERR_RANGE, "%s has %d dimensions, and %s has %d", x->name, x->rank,
+                          y->name, y->rank);
         for (int k = 0; k < x->rank; k++)
-            if (y->rank != x->rank || (k != d && y->shape[k] != x->shape[k]))
+            if (k != d && y->shape[k] != x->shape[k])
                 return refuse(c, ERR_RANGE, "%s and %s differ in a dimension that is not joined",
                               x->name, y->name);
     }
@@ -66,11 +69,11 @@ int compose_slice(struct call *c)
     int64_t step = param_int(c, "step", 1), from = param_int(c, "from", 0),
             to = param_int(c, "to", t.shape[d]);
     int64_t n = step == 0 ? 0 : (to - from + step - (step > 0 ? 1 : -1)) / step;
-    if (n < 1 || from < 0 || from >= t.shape[d] || from + step * (n - 1) < 0 ||
-        from + step * (n - 1) >= t.shape[d])
-        return refuse(c, ERR_RANGE,
-                      "from=%lld to=%lld step=%lld selects no elements of a dimension of %lld",
-                      (long long)from, (long long)to, (long long)step, (long long)t.shape[d]);
+    int64_t last = from + step * (n - 1);
+    if (n < 1 || from < 0 || from >= t.shape[d] || last < 0 || last >= t.shape[d])
+        return refuse(c, ERR_RANGE, "from=%lld to=%lld step=%lld selects %s a dimension of %lld",
+                      (long long)from, (long long)to, (long long)step,
+                      n < 1 ? "no elements of" : "elements outside of", (long long)t.shape[d]);
     return slice_node(c->g, c->in[0], &(struct slice){ d, from, step, n });
 }
 
@@ -87,9 +90,13 @@ int compose_gather(struct call *c)
         return refuse(c, ERR_RANK, "the result has more than %d dimensions", MAX_RANK);
     for (int k = 0; each && k < x->rank; k++)
         if (at->rank != x->rank || (k != d && at->shape[k] > x->shape[k]))
-            return refuse(c, ERR_RANGE, "%s has other dimensions than %s", at->name, x->name);
+            return refuse(c, ERR_RANGE, "%s has %s than %s", at->name,
+                          at->rank != x->rank ? "another number of dimensions"
+                                              : "a larger dimension beside axis=", x->name);
     return gather_node(c->g, c->in[0], c->in[1], d, each);
 }
+
+#define MAX_PAD (1 << 20)                 /* most elements added on a side */
 
 int compose_pad(struct call *c)
 {
@@ -97,9 +104,10 @@ int compose_pad(struct call *c)
     int rank = arg(c, 0)->rank, b = param_list(c, "before", before);
     int a = param_list(c, "after", after);
     for (int d = 0; d < rank; d++)
-        if (b != rank || a != rank || before[d] < 0 || after[d] < 0 || before[d] > 1 << 20 ||
-            after[d] > 1 << 20)
-            return refuse(c, ERR_PAD, "before= and after= take %d numbers, each 0 or more", rank);
+        if (b != rank || a != rank || before[d] < 0 || after[d] < 0 || before[d] > MAX_PAD ||
+            after[d] > MAX_PAD)
+            return refuse(c, ERR_PAD, "before= and after= take %d number%s, each between 0 and %d",
+                          rank, rank == 1 ? "" : "s", MAX_PAD);
     return pad_node(c->g, c->in[0], "Out", before, after, param_float(c, "value", 0));
 }
 

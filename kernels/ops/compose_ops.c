@@ -87,6 +87,8 @@ int compose_op_build(struct call *c)
         return -1;
     if (c->n_in >= r->min && c->n_in <= r->max)
         return r->build(c);
-    return refuse(c, ERR_RANGE, "%s takes %d%s tensors, but %d are given", c->op, r->min,
-                  r->max > r->min ? " or more" : "", c->n_in);
+    const char *most = r->max > r->min ? arena_printf(exprs_arena(c->g->pool), " to %d", r->max)
+                                       : "";
+    return refuse(c, ERR_RANGE, "%s takes %d%s tensor%s, but %d %s given", c->op, r->min, most,
+                  r->max == 1 ? "" : "s", c->n_in, c->n_in == 1 ? "is" : "are");
 }

@@ -17,6 +17,16 @@ static int64_t zeros(int64_t q, int64_t stride)
     return n > 0 ? n : 0;
 }
 
+/* Sets the error for different paddings of the two sides, the larger one first: its parameter is
+ * blamed. */
+static void removed_by_sides(const struct window *w, struct err *e)
+{
+    int large = w->after > w->before;
+    err_set(e, ERR_RANGE, "p%s%d=%lld and p%s%d=%lld remove all %s of the output", w->letter, large,
+            (long long)(large ? w->after : w->before), w->letter, !large,
+            (long long)(large ? w->before : w->after), w->what);
+}
+
 /* Computes the output size of one axis and the zeros around its input, and sets *shift to the b of
  * conv.h. */
 static bool side_of(const struct op_family *f, const int64_t *v, struct window *w, int64_t *shift,
@@ -27,14 +37,18 @@ static bool side_of(const struct op_family *f, const int64_t *v, struct window *
     more = param_is_set(v[op]) ? v[op] : 0;
     most = w->stride > w->dilation ? w->stride : w->dilation;
     if (more >= most) {
-        err_set(e, ERR_RANGE, "%s=%lld is not below the stride or the dilation (%lld) of the %s",
-                f->params[op].name, (long long)more, (long long)most, w->what);
+        err_set(e, ERR_RANGE, "%s=%lld is not below %lld, the larger of the stride and the "
+                "dilation of the %s", f->params[op].name, (long long)more, (long long)most,
+                w->what);
         return err_fix(e, "use at most %s=%lld", f->params[op].name, (long long)most - 1);
     }
     w->out = (w->in - 1) * w->stride - w->before - w->after + reach + 1 + more;
     if (w->out < 1) {
-        err_set(e, ERR_RANGE, "%s=%lld removes all %s of the output",
-                f->params[pad].name, (long long)w->before, w->what);
+        if (w->before == w->after)
+            err_set(e, ERR_RANGE, "%s=%lld removes all %s of the output", f->params[pad].name,
+                    (long long)w->before, w->what);
+        else
+            removed_by_sides(w, e);
         return err_fix(e, "pad less: at most %lld %s in all",
                        (long long)(w->out - 1 + w->before + w->after), w->what);
     }

@@ -19,10 +19,7 @@ bool blame_target(struct err *e, const struct step *s)
 
 bool blame_factor(struct err *e, const struct step_word *w)
 {
-    const char *digits = w->text + (w->text[0] == '-' || w->text[0] == '+');
-    bool whole = *digits && strspn(digits, "0123456789") == strlen(digits);
-    bool positive = w->text[0] != '-';
-    if (whole && positive)
+    if (w->text[0] && strspn(w->text, "0123456789") == strlen(w->text))
         err_set(e, ERR_RANGE, "factor %s is too large", w->text);
     else
         err_set(e, ERR_TYPE, "a factor is a whole number, not %s", w->text);

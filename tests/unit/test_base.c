@@ -262,6 +262,24 @@ static void errors_are_values(void **state)
     assert_string_equal(err_name(ERR_DIM), "E_DIM");
 }
 
+/* EAGAIN means a lack of processes only where one is started. */
+static void a_lack_has_its_fix(void **state)
+{
+    static const struct { enum err_code code; const char *text, *fix; } row[] = {
+        { ERR_ENV, "cannot run cc: Resource temporarily unavailable", "raise `ulimit -u`" },
+        { ERR_IO, "cannot read -: Resource temporarily unavailable", "" },
+        { ERR_IO, "cannot open a: Too many open files", "raise `ulimit -n`" },
+        { ERR_NAME, "no tensor Too many open files", "" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct err e = {0};
+        err_set(&e, row[i].code, "%s", row[i].text);
+        if (row[i].fix[0] ? !strstr(e.fix, row[i].fix) : e.fix[0] != '\0')
+            fail_msg("%s: %s", row[i].text, e.fix);
+    }
+}
+
 struct print_row { const char *file; int line, col, len; const char *source, *fix, *printed; };
 
 static void err_prints_a_caret(void **state)
@@ -703,6 +721,7 @@ int main(void)
         cmocka_unit_test(str_compares),
         cmocka_unit_test(distances), cmocka_unit_test(nearest_is_near_enough),
         cmocka_unit_test(integers), cmocka_unit_test(utf8), cmocka_unit_test(errors_are_values),
+        cmocka_unit_test(a_lack_has_its_fix),
         cmocka_unit_test(err_prints_a_caret), cmocka_unit_test(err_survives_long_texts),
         cmocka_unit_test(memory_that_is_not_there_is_fatal),
         cmocka_unit_test(rng_is_deterministic_and_in_range),

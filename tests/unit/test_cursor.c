@@ -519,6 +519,26 @@ static void escape_goes_back_to_the_line(void **state)
 }
 
 /* Esc has its other meanings again once another view was chosen or the program has changed. */
+/* Esc takes back what was done last: a jump, or a search that began after it. */
+static void escape_takes_jump_and_search_in_turn(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "7 / n o n e Enter Enter");
+    assert_int_equal(m->focus, PANE_MAIN);
+    assert_shows(m, "Esc goes back to the view graph");
+    press(m, "Esc");
+    assert_int_equal(m->focus, PANE_SIDE);
+    press(m, "Esc");
+    assert_shows(m, "has ended");
+    press(m, "Enter / k Enter Esc");
+    assert_shows(m, "has ended");
+    assert_int_equal(m->focus, PANE_MAIN);
+    press(m, "Esc");
+    assert_int_equal(m->focus, PANE_SIDE);
+    model_free(m);
+}
+
 static void escape_forgets_where_it_went(void **state)
 {
     (void)state;
@@ -597,6 +617,7 @@ int main(void)
         cmocka_unit_test(the_place_of_an_unrolled_loop), cmocka_unit_test(the_nest_may_shrink),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
+        cmocka_unit_test(escape_takes_jump_and_search_in_turn),
         cmocka_unit_test(escape_forgets_where_it_went),
         cmocka_unit_test(layouts_open_at_the_access),
         cmocka_unit_test(marks_have_letters),

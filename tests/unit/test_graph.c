@@ -202,6 +202,21 @@ static const struct bad bads[] = {
     { "c = input k=2 value=1,2; a = relu(c)", "DIM=SIZE", 15 },
     { "x = input m=2 k=2; y = input m=2 k=2; a = gmm(x, y, x, x) n=2",
       "takes 2 tensors, but 4 are given", 5 },
+    { "x = input m=2 k=2; a = matmul(x, x, x, x)", "matmul takes 2 to 3 tensors, but 4 are given",
+      5 },
+    { "x = input m=2 k=2; a = relu(x, x)", "relu takes 1 tensor, but 2 are given", 5 },
+    { "x = input m=2 k=2; a = where(x)", "where takes 3 tensors, but 1 is given", 5 },
+    { "x = input m=4 k=2; a = slice(x) axis=0 from=1 to=9",
+      "from=1 to=9 step=1 selects elements outside of a dimension of 4", 5 },
+    { "x = input m=4 k=2; a = slice(x) axis=0 from=3 to=3",
+      "selects no elements of a dimension of 4", 5 },
+    { "x = input m=2 k=2; a = pad(x) before=0,1048577 after=0,0",
+      "take 2 numbers, each between 0 and 1048576", 5 },
+    { "x = input m=2 k=2; y = input m=2; a = concat(x, y) axis=0", " has 2 dimensions, and ", 5 },
+    { "x = input m=2 k=2; i = input k=3; a = gather_elements(x, i) axis=0",
+      "has another number of dimensions than", 5 },
+    { "x = input m=2 k=2; i = input m=2 k=3; a = gather_elements(x, i) axis=0",
+      "has a larger dimension beside axis= than", 5 },
 };
 
 /* Under ol a step has no layout to go on from. */
@@ -217,9 +232,15 @@ static void fixed_layouts_stay(void **state)
         struct err e;
         assert_false(program_apply_line(p, refused[i], &p, &e));
         assert_non_null(strstr(e.text, "variant ol fixes every layout"));
+        assert_string_equal(e.fix, "apply `set variant alt` first");
         assert_int_not_equal(e.at.col, 0);
     }
     struct err e;
+    const struct program *set;            /* is for later: ol still fixes the layout */
+    assert_true(program_apply_line(p, "layout set C \"N M\"", &set, &e));
+    assert_int_equal(set->layout[graph_tensor(set->graph, "C")]->n_prims, 0);
+    assert_true(program_apply_line(set, "set variant alt", &set, &e));
+    assert_int_equal(set->layout[graph_tensor(set->graph, "C")]->n_prims, 1);
     assert_true(program_apply_line(p, "set variant alt", &p, &e));
     assert_true(program_interpret_of_bound(p, seed) <= 1);
     arena_free(a);

@@ -887,6 +887,7 @@ static void test_enter_repairs_a_held_step(void **state)
     assert_hides(m, "go there");
     press(m, "Enter");
     assert_string_equal(str_text(&m->prompt.line), "edit 2 loop fuse C N.0 N.1");
+    assert_shows(m, "it does not apply: C has no loop N.0");
     press(m, "Esc k");
     assert_shows(m, "Enter go there");
     press(m, "Enter");

@@ -140,6 +140,28 @@ static void test_error_keeps_the_line(void **state)
     model_free(m);
 }
 
+/* The layers below name options of the command line; the screen names its commands. */
+static void test_options_become_commands(void **state)
+{
+    (void)state;
+    static const struct { const char *said, *shown; } row[] = {
+        { "or use --threads 1", ":threads 1" }, { "--compiler gcc or --compiler clang",
+                                                  ":compiler gcc or :compiler clang" },
+        { "show --what cuda -o F.cu", "show --what cuda -o F.cu" },
+        { "tilescope run --threads 2 times it", "tilescope run --threads 2 times it" },
+        { "a -- b --", "a -- b --" },
+    };
+    struct model *m = model_on(GMM);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct err e;
+        err_set(&e, ERR_ENV, "it failed");
+        err_fix(&e, "%s", row[i].said);
+        assert_false(model_error(m, &e));
+        assert_non_null(strstr(str_text(&m->message.fix), row[i].shown));
+    }
+    model_free(m);
+}
+
 static void test_annotations_toggle(void **state)
 {
     (void)state;
@@ -2015,6 +2037,7 @@ int main(void)
         cmocka_unit_test(test_prefetch_by_key),
         cmocka_unit_test(test_illegal_step_changes_nothing),
         cmocka_unit_test(test_key_finds_the_loop_it_fits),
+        cmocka_unit_test(test_options_become_commands),
         cmocka_unit_test(test_error_keeps_the_line),
         cmocka_unit_test(test_annotations_toggle),
         cmocka_unit_test(test_moves_join),

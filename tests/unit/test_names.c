@@ -225,7 +225,7 @@ static void helpers_of_narrow_types_are_reserved(void **state)
     (void)state;
     static const char *const helper[] = {
         "f16", "bf16", "from_f16", "to_bf16", "f16_load8", "bf16_store16", "f16_stream16",
-        "bf16_pack8",
+        "bf16_pack8", "f16_again", "bf16_prefetch",
     };
     struct arena *a = arena_new();
     struct names *n = names_new(a);

@@ -219,6 +219,25 @@ static void the_text_is_as_before(void **state)
     arena_free(a);
 }
 
+/* The loops of copies do not prefetch what the pipelined loop prefetches. */
+static void only_the_loop_prefetches(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct program *p = good_program(a, 0);
+    const struct func *f;
+    struct str nest = {0};
+    struct err e = {0};
+    if (!program_apply_line(p, "loop prefetch C A at=K.0", &p, &e) || !program_lower(p, &f, &e))
+        fail_msg("%s", e.text);
+    func_print(&nest, f);
+    const char *first = strstr(str_text(&nest), "# prefetch A of ");
+    if (!first || strstr(first + 1, "# prefetch"))
+        fail_msg("%s", str_text(&nest));
+    str_free(&nest);
+    arena_free(a);
+}
+
 static void what_is_refused(void **state)
 {
     static const char spec[] = "gmm m=64 k=64 n=64";
@@ -300,7 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipelined_loops_are_right),
         cmocka_unit_test(any_number_of_stages_is_right), cmocka_unit_test(many_stages_are_dynamic),
-        cmocka_unit_test(the_same_is_copied),
+        cmocka_unit_test(the_same_is_copied), cmocka_unit_test(only_the_loop_prefetches),
         cmocka_unit_test(the_text_is_as_before), cmocka_unit_test(what_is_refused),
         cmocka_unit_test(broken_kernels_are_caught),
     };
