@@ -105,9 +105,22 @@ static int join_move(const char **order, int n, const char *loop, const char *ot
     return n - 1;
 }
 
+/* Takes the current step back: by goto and not by undo, because undo would revert the last change,
+ * which can be a change of an earlier step.  The second goto makes it no visit (history_visit). */
+static bool take_back(struct model *m)
+{
+    struct history *h = m->session->history;
+    struct str line = {0};
+    struct err e;
+    int to = history_position(h) - 1;
+    str_printf(&line, "goto %d", to);
+    bool ok = model_run(m, str_text(&line)) && history_goto(h, to, &e);
+    str_free(&line);
+    return ok;
+}
+
 /* Moves the loop under the cursor.  If the current step moved the same loop, one step for both
- * moves replaces it.  The old step is left by goto and not by undo, because undo would revert the
- * last change, which can be a change of an earlier step. */
+ * moves replaces it. */
 static void move_loop(struct model *m, const char *line, bool inwards)
 {
     const char *order[MAX_DIMS * 2];
@@ -127,8 +140,7 @@ static void move_loop(struct model *m, const char *line, bool inwards)
     if (n == 0) {
         run_line(m, line);
     } else if (n == 1) {
-        str_printf(&text, "goto %d", at - 1);
-        model_run(m, str_text(&text));
+        take_back(m);
     } else if (history_goto(h, at - 1, &e)) {
         str_printf(&text, "loop reorder %s", s->name);
         for (int i = 0; i < n; i++)
@@ -175,13 +187,14 @@ static bool mark_fits(struct model *m, const struct program *copy, const char *l
 }
 
 /* A line of the nest can have several loops, and the cursor comes to the first.  If this one cannot
- * have the annotation, moves the cursor to the innermost loop of the line that can, if any. */
-static void choose_loop(struct model *m, const char *line)
+ * have the annotation, moves the cursor to the innermost loop of the line that can, if any.
+ * Returns whether the cursor moved. */
+static bool choose_loop(struct model *m, const char *line)
 {
     struct scroll *at = &m->pane[VIEW_NEST].scroll;
     const struct line *l = doc_at(&m->pane[VIEW_NEST].doc, at);
     if (!l || l->n_items < 2 || at->item != 0)
-        return;
+        return false;
     struct arena *a = arena_new();
     const struct program *copy = model_try_on(a, model_program(m));
     if (!mark_fits(m, copy, line)) {
@@ -190,23 +203,23 @@ static void choose_loop(struct model *m, const char *line)
             at->item--;
     }
     arena_free(a);
+    return at->item != 0;
 }
 
 /* Annotates the loop under the cursor, or removes the annotation.  If the current step has added
  * it, takes that step back instead, so that pressing the key twice leaves no step. */
 static void toggle_mark(struct model *m, const char *line)
 {
-    struct str text = {0};
-    choose_loop(m, line);
+    bool other = choose_loop(m, line);
     if (!marked_last(m, line)) {
         run_line(m, model_toggled(m, line));
+        if (other && m->message.kind == MESSAGE_ECHO)
+            model_info(m, "the first loop of the line cannot have this, so the cursor moved");
         return;
     }
-    str_printf(&text, "goto %d", history_position(m->session->history) - 1);
     m->overlay = OVERLAY_NONE;
-    if (model_run(m, str_text(&text)))
+    if (take_back(m))
         model_info(m, "the loop is plain again: its step is taken back");
-    str_free(&text);
 }
 
 /* --- Moving the cursor ------------------------------------------------------------------------ */
@@ -414,11 +427,15 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Makes the row of a key in the menu.  If its line is a complete step, tries the step on `copy`, a
- * copy of the program.  If the user must complete the step, only asks whether it can be legal. */
+/* Makes the row of a key in the menu, for the loop that the key would take.  If its line is a
+ * complete step, tries the step on `copy`, a copy of the program.  If the user must complete the
+ * step, only asks whether it can be legal. */
 static struct menu_row menu_row(struct model *m, const struct program *copy,
                                 const struct key_binding *b)
 {
+    int *item = &m->pane[VIEW_NEST].scroll.item, before = *item;
+    if (b->action == ACTION_TOGGLE)
+        choose_loop(m, b->line);
     const char *pattern = b->action == ACTION_TOGGLE ? model_toggled(m, b->line) : b->line;
     bool is_step = str_starts(pattern, "loop ") || str_starts(pattern, "layout ");
     const struct program *ignored;
@@ -435,6 +452,7 @@ static struct menu_row menu_row(struct model *m, const struct program *copy,
         row = (struct menu_row){ xstrdup(e.text), xstrdup(e.fix[0] ? e.fix : elsewhere), NULL };
     else if (is_step && !needs_typing(b))
         row.line = xstrdup(str_text(&line));
+    *item = before;
     str_free(&line);
     return row;
 }

@@ -460,10 +460,16 @@ static void measured(struct model *m, const struct app_job *j)
     session_cores_note(m->session, &cores);
     int other = model_measured_here(m);
     bool stays = history_add_measured(m->session->history, state, &j->m, m->newest && current);
+    const struct measurement *now = history_state(m->session->history, state)->measured;
+    bool dropped = j->m.latency.runs == 0 && now->latency.runs > 0
+                && !measurement_same_way(now, &j->m);
     m->newest = m->newest && !current;
     model_keep_safe(m);
     const struct measurement *here = history_current(m->session->history)->measured;
-    if (current)
+    if (current && dropped)
+        model_info(m, "this measurement has no time, so the older one stays; :measure_fresh "
+                   "replaces it");
+    else if (current)
         say_measured(m, &j->m, stays);
     else if (here && m->message.kind == MESSAGE_INFO
              && str_starts(str_text(&m->message.text), "measured: best"))

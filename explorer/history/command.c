@@ -96,7 +96,7 @@ static bool run_command(struct history *h, enum command_id id, const struct step
     switch (id) {
     case COMMAND_UNDO:   return history_undo(h, number, e);
     case COMMAND_REDO:   return history_redo(h, number, e);
-    case COMMAND_GOTO:   return history_goto(h, number, e);
+    case COMMAND_GOTO:   return history_visit(h, number, e);
     case COMMAND_BRANCH: return history_fork(h, arg->text, e);
     case COMMAND_SWITCH: return history_branch_switch(h, arg->text, e);
     case COMMAND_DELETE: return history_branch_delete(h, arg->text, e);

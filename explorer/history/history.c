@@ -251,10 +251,18 @@ bool history_goto(struct history *h, int position, struct err *e)
     h->said_at = 0;
     h->said = position == at
             ? NULL : arena_printf(h->arena, "left step %d; `goto %d` goes back there", at, at);
+    history_here(h)->at = path[position];
+    history_here(h)->went = 0;
+    return true;
+}
+
+bool history_visit(struct history *h, int position, struct err *e)
+{
     struct branch *b = history_here(h);
-    if (b->went != b->at + 1)
-        b->left = b->at;
-    b->at = path[position];
+    int left = b->went == b->at + 1 ? b->left : b->at;
+    if (!history_goto(h, position, e))
+        return false;
+    b->left = left;
     b->went = b->at + 1;
     return true;
 }

@@ -19,7 +19,7 @@ struct state {
     const struct measurement *measured; /* NULL = not measured yet */
 };
 /* at: the current state of the branch; tip: its last state.  After an undo, the tip comes after
- * `at`.  went: 1 + the state to which the last goto led; left: the state before that goto, or
+ * `at`.  went: 1 + the state to which the last history_visit led; left: the state before it, or
  * before the first of several. */
 struct branch { const char *name; int tip, at, went, left; };
 
@@ -60,12 +60,15 @@ const char *history_said(const struct history *h);
 int history_said_at(const struct history *h);
 /* Goes to a step of the current branch by its number; 0 = the operator without steps. */
 bool history_goto(struct history *h, int position, struct err *e);
+/* The same for a goto of the user, who looks at the step or starts a branch there: history_fork
+ * then puts this branch back. */
+bool history_visit(struct history *h, int position, struct err *e);
 /* Starts a branch at the current state and switches to it.  A name has 1 to 40 letters, digits
  * and _ . ~ - */
 bool history_branch_new(struct history *h, const char *name, struct err *e);
-/* The same; if a goto has led back to the current state, the branch that is left returns to the
- * step before that goto: the user went back only to start the new one, and in lists and comparisons
- * the old one keeps its steps.  Sets history_said. */
+/* The same; if history_visit has led back to the current state, the branch that is left returns to
+ * the step before: the user went back only to start the new one, and in lists and comparisons the
+ * old one keeps its steps.  Sets history_said. */
 bool history_fork(struct history *h, const char *name, struct err *e);
 /* Returns the index of a branch; -1, with *e, when no branch has that name. */
 int history_branch_find(const struct history *h, const char *name, struct err *e);

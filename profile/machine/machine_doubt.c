@@ -155,8 +155,12 @@ void machine_model_merge(struct machine_model *to, const struct machine_model *f
     struct named a[MODEL_RATES], b[MODEL_RATES];
     int n = rates_in(to, a), n_other = rates_in(&other, b);
     for (int i = 0; i < MODEL_LEVELS; i++)
-        if (to->level[i].load.one.runs == 0 && from->level[i].load.one.runs > 0)
+        if (to->level[i].load.one.runs == 0 && from->level[i].load.one.runs > 0) {
+            struct rates copy = to->level[i].copy;
             to->level[i] = from->level[i];
+            take_better(&to->level[i].copy.one, &copy.one);
+            take_better(&to->level[i].copy.all, &copy.all);
+        }
     for (int i = 0; i < n; i++) {
         const struct rates *r = find(b, n_other, a[i].name);
         if (!r)

@@ -101,6 +101,7 @@ static void test_key_finds_the_loop_it_fits(void **state)
     press(m, "v");
     assert_string_equal(step_of(m), "loop vectorize y I");
     assert_string_equal(loop_of(m), "I");
+    assert_shows(m, "the first loop of the line cannot have this");
     press(m, "v");
     assert_string_equal(step_of(m), "");
     press(m, "Left p");                   /* the first loop can have this */
@@ -532,6 +533,27 @@ static void test_branch_from_an_earlier_step(void **state)
     press(m, ": compare Space main Enter");
     assert_shows(m, "main, step 2 of 2: loop parallel C N");
     model_free(m);
+}
+
+/* A step that a key has taken back stays taken back, and so does an undone step of a file. */
+static void test_branch_after_a_step_taken_back(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    enum command_effect effect;
+    struct session *s;
+    struct err e;
+    press(m, "p p b other Enter");
+    assert_int_equal(history_branch(m->session->history, 0)->at, 0);
+    model_free(m);
+    assert_true(session_new(GMM, &s, &e) && session_run(s, "loop unroll C K", &effect, &e)
+                && session_run(s, "undo", &effect, &e) && session_save(s, "back.yaml", &e));
+    session_free(s);
+    assert_true(session_load("back.yaml", &s, &e) && session_run(s, "branch other", &effect, &e));
+    assert_int_equal(history_branch(s->history, 0)->at, 0);
+    assert_int_equal(history_branch(s->history, 0)->tip, 1);
+    session_free(s);
+    unlink("back.yaml");
 }
 
 /* The key bar offers Enter only on lines that lead to the nest. */
@@ -2053,6 +2075,7 @@ int main(void)
         cmocka_unit_test(test_ledger_compares_with_libraries),
         cmocka_unit_test(test_branches),
         cmocka_unit_test(test_branch_from_an_earlier_step),
+        cmocka_unit_test(test_branch_after_a_step_taken_back),
         cmocka_unit_test(test_bar_offers_where_enter_leads),
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_headings_at_every_width),
