@@ -151,7 +151,7 @@ struct model {
     char lit[136];                       /* the loop to which a view of code scrolled last */
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* number of contexts in help_chain */
-    bool help_menu;  /* whether help lists only the possible actions, not all keys */
+    bool help_menu, help_of_list;  /* help: only of possible actions; opened in the branches */
     VEC(struct menu_row) menu;           /* per key binding */
     bool menu_ranked;  /* whether the menu is sorted by predictions (model_forecast_before) */
     struct str pasted;                   /* lines to run; those before pasted_from are done */

@@ -15,7 +15,8 @@ static void run_line(struct model *m, const char *line)
         while (s.len > 0 && s.data[s.len - 1] == ' ')
             s.data[--s.len] = 0;
         bool list = m->overlay == OVERLAY_BRANCHES;
-        m->overlay = list && str_starts(line, "mark ") ? m->overlay : OVERLAY_NONE;
+        bool stays = list && (str_starts(line, "mark ") || streq(line, "help"));
+        m->overlay = stays ? m->overlay : OVERLAY_NONE;
         bool ok = model_run(m, str_text(&s));
         if (list && !ok && !m->prompt.open)
             m->overlay = OVERLAY_BRANCHES;    /* so that the user can choose another branch */
@@ -406,12 +407,16 @@ void model_show_topic(struct model *m, const char *name)
 
 void model_open_help(struct model *m, const char *what)
 {
-    bool topic = is_topic(what);
+    bool topic = is_topic(what), list = m->overlay == OVERLAY_BRANCHES;
     model_forget_menu(m);
+    if (list)
+        m->help_n = model_contexts(m, m->help_chain);
     model_close_overlay(m);
     str_clear(&m->covered);
     str_add(&m->covered, str_text(&m->search));
-    m->help_n = model_contexts(m, m->help_chain);
+    if (!list)
+        m->help_n = model_contexts(m, m->help_chain);
+    m->help_of_list = list;
     m->help_menu = false;
     m->overlay = OVERLAY_HELP;
     str_clear(&m->filter);

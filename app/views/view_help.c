@@ -459,12 +459,14 @@ void view_help_key(struct model *m, int key)
     const struct line *l = doc_at(&p->doc, &p->scroll);
     bool leave = key == K_ESC || key == K_CTRL('c') || key == K_F1
         || ((key == 'q' || key == '?') && m->filter.len == 0);
-    if (leave)
+    if (leave) {
         model_close_overlay(m);
-    else if (key == K_ENTER && l && l->id >= 0)
+        m->overlay = m->help_of_list ? OVERLAY_BRANCHES : OVERLAY_NONE;
+    } else if (key == K_ENTER && l && l->id >= 0) {
         run_row(m, l->id);
-    else if (key == K_CTRL('p') || key == K_CTRL('n'))
+    } else if (key == K_CTRL('p') || key == K_CTRL('n')) {
         moves(p, key == K_CTRL('p') ? K_UP : K_DOWN);
-    else if (types || clears || !moves(p, key))
+    } else if (types || clears || !moves(p, key)) {
         edit_filter(m, key);
+    }
 }

@@ -421,7 +421,8 @@ void view_ledger_settings(const struct model *m, struct str *out)
  * before it. */
 static void describe_held(const struct ledger_row *r, struct str *out)
 {
-    str_printf(out, ": ! kept for repair, without effect: %s; e edits it, d drops it", r->held);
+    str_printf(out, ": ! kept for repair, without effect: %s; e edits it, i inserts a step before "
+               "it, d drops it", r->held);
     if (r->m && r->m->latency.runs > 0) {
         str_add(out, "; the steps before it take ");
         text_ms(out, r->m->latency.min_ms);

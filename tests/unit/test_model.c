@@ -514,7 +514,11 @@ static void test_branches(void **state)
     press(m, "Esc B k Enter");
     assert_shows(m, "Steps: main");
     assert_string_equal(step_of(m), "loop parallel C M");
-    press(m, "B j d Enter");
+    press(m, "B ?");                     /* the keys of the list, which is still open after it */
+    assert_shows(m, "take over one step of this branch");
+    press(m, "Esc");
+    assert_shows(m, "● main");
+    press(m, "j d Enter");
     assert_int_equal(history_n_branches(m->session->history), 1);
     press(m, "b main Enter");
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
