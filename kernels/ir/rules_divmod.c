@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* What r gets of a coefficient that g does not divide.  KEEP: the whole coefficient.  FLOOR: its
- * remainder in [0, g).  NEAR: its remainder nearest to 0. */
+/* How much of a coefficient goes to r if g does not divide it.  KEEP: the whole coefficient.
+ * FLOOR: its remainder in [0, g).  NEAR: its remainder nearest to 0. */
 enum share { SHARE_KEEP, SHARE_FLOOR, SHARE_NEAR, SHARE_COUNT };
 
 static int64_t remainder_of(int64_t coef, int64_t g, enum share how)

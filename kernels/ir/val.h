@@ -73,7 +73,7 @@ const char *val_name(enum val_kind kind);
 bool val_is_function(enum val_kind kind);                /* a function of one float */
 bool val_is_const(const struct val *v, double value);
 
-/* What val_rebuild replaces: `load` returns the replacement of a LOAD, `index` that of an index or
+/* The replacements of val_rebuild: `load` returns that of a LOAD, `index` that of an index or
  * condition.  If one of them is NULL, it replaces nothing. */
 struct val_map {
     void *ctx;

@@ -13,7 +13,7 @@ struct cut_group {
     bool constant;                        /* whether it depends on constants only */
 };
 
-/* What steps demand for a tensor. CUT_HERE: the kernel that computes the tensor ends there.
+/* The demand of the steps for a tensor. CUT_HERE: the kernel that computes the tensor ends there.
  * CUT_NOT_HERE: this kernel also contains the statements that read the tensor. */
 enum cut_mark { CUT_BY_RULE, CUT_HERE, CUT_NOT_HERE };
 

@@ -11,8 +11,8 @@
  *         barrier                                  other threads read what this one wrote
  *         for k.1 in range(8): ... A_tile[...] ...
  *
- * What an iteration of a loop writes and reads may also collide with what the iteration before it
- * wrote and read.  A barrier stands only where all threads of the block come equally often: on the
+ * The accesses of an iteration of a loop may also collide with those of the iteration before it.  A
+ * barrier stands only where all threads of the block come equally often: on the
  * path to a loop over threads (tree_shares).
  *
  * The stages of a pipelined tile are written and read in turns, which the barrier of its loop keeps

@@ -23,7 +23,7 @@ void low_copies(struct low *w, const struct tree *t, struct kids *out);
 /* Returns t with asynchronous copies in the loop that its stage pipelines (pipeline.c). */
 const struct tree *low_pipeline(struct low *w, const struct tree *t);
 
-/* What replaces the loads of a tensor in the nest that is being lowered: a value, or a tile. */
+/* The replacement for the loads of a tensor in the nest that is lowered: a value, or a tile. */
 struct binding {
     /* the value of the tensor at the current element, for element-wise readers; NULL: none */
     const struct val *value;

@@ -11,8 +11,8 @@ static double shown(const struct study_report *r, int c, int v, int metric, bool
     return paper ? study_paper_ratio(r, c, v, metric) : study_ratio(r, c, v, metric);
 }
 
-/* What is drawn.  Each variant is a series with a bar per case; with a single case (by_variant),
- * one series has a bar per variant. */
+/* The data of the chart.  Each variant is a series with a bar per case; with a single case
+ * (by_variant), one series has a bar per variant. */
 struct bars { struct arena *a; const struct study_report *r; int metric; bool by_variant; };
 
 static int n_bars(const struct bars *b)

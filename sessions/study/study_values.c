@@ -71,7 +71,7 @@ enum agreement study_cell_verdict(const struct study_report *r, int c, int v, in
 
 /* --- Findings --------------------------------------------------------------------------------- */
 
-/* What the names in a finding's `each` mean: parameters of case c, and VARIANT.METRIC. */
+/* The meaning of the names in a finding's `each`: parameters of case c, and VARIANT.METRIC. */
 struct spoken { const struct study *s; const struct study_report *r; int c; };
 
 static bool unknown(const struct spoken *x, const struct param_set *params, const char *name,
