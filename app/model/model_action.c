@@ -190,20 +190,15 @@ static bool mark_fits(struct model *m, const struct program *copy, const char *l
 /* A line of the nest can have several loops, and the cursor comes to the first.  If this one cannot
  * have the annotation, moves the cursor to the innermost loop of the line that can, if any.
  * Returns whether the cursor moved. */
-static bool choose_loop(struct model *m, const char *line)
+static bool choose_loop(struct model *m, const struct program *copy, const char *line)
 {
     struct scroll *at = &m->pane[VIEW_NEST].scroll;
     const struct line *l = doc_at(&m->pane[VIEW_NEST].doc, at);
-    if (!l || l->n_items < 2 || at->item != 0)
+    if (!l || l->n_items < 2 || at->item != 0 || mark_fits(m, copy, line))
         return false;
-    struct arena *a = arena_new();
-    const struct program *copy = model_try_on(a, model_program(m));
-    if (!mark_fits(m, copy, line)) {
-        at->item = l->n_items - 1;
-        while (at->item > 0 && !mark_fits(m, copy, line))
-            at->item--;
-    }
-    arena_free(a);
+    at->item = l->n_items - 1;
+    while (at->item > 0 && !mark_fits(m, copy, line))
+        at->item--;
     return at->item != 0;
 }
 
@@ -211,7 +206,9 @@ static bool choose_loop(struct model *m, const char *line)
  * it, takes that step back instead, so that pressing the key twice leaves no step. */
 static void toggle_mark(struct model *m, const char *line)
 {
-    bool other = choose_loop(m, line);
+    struct arena *a = arena_new();
+    bool other = choose_loop(m, model_try_on(a, model_program(m)), line);
+    arena_free(a);
     if (!marked_last(m, line)) {
         run_line(m, model_toggled(m, line));
         if (other && m->message.kind == MESSAGE_ECHO)
@@ -409,13 +406,11 @@ void model_open_help(struct model *m, const char *what)
 {
     bool topic = is_topic(what), list = m->overlay == OVERLAY_BRANCHES;
     model_forget_menu(m);
-    if (list)
-        m->help_n = model_contexts(m, m->help_chain);
-    model_close_overlay(m);
+    if (!list)                            /* help for the list has the keys of the list */
+        model_close_overlay(m);
     str_clear(&m->covered);
     str_add(&m->covered, str_text(&m->search));
-    if (!list)
-        m->help_n = model_contexts(m, m->help_chain);
+    m->help_n = model_contexts(m, m->help_chain);
     m->help_of_list = list;
     m->help_menu = false;
     m->overlay = OVERLAY_HELP;
@@ -440,7 +435,7 @@ static struct menu_row menu_row(struct model *m, const struct program *copy,
 {
     int *item = &m->pane[VIEW_NEST].scroll.item, before = *item;
     if (b->action == ACTION_TOGGLE)
-        choose_loop(m, b->line);
+        choose_loop(m, copy, b->line);
     const char *pattern = b->action == ACTION_TOGGLE ? model_toggled(m, b->line) : b->line;
     bool is_step = str_starts(pattern, "loop ") || str_starts(pattern, "layout ");
     const struct program *ignored;

@@ -91,6 +91,16 @@ bool file_read_regular(const char *path, size_t max_bytes, struct str *out, stru
     return read_path(path, true, max_bytes, out, e);
 }
 
+size_t file_head(const char *path, char *out, size_t n)
+{
+    FILE *f = fopen(path, "rbe");
+    size_t len = f ? fread(out, 1, n - 1, f) : 0;
+    if (f)
+        fclose(f);
+    out[len] = '\0';
+    return len;
+}
+
 bool file_self(char *path, size_t n)
 {
     ssize_t len = readlink("/proc/self/exe", path, n - 1);

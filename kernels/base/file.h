@@ -15,6 +15,10 @@ bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *
  * never blocks. */
 bool file_read_regular(const char *path, size_t max_bytes, struct str *out, struct err *e);
 
+/* Reads the beginning of a file, at most n - 1 bytes, and ends it with a NUL.  Returns the number
+ * of bytes; 0 if the file cannot be read. */
+size_t file_head(const char *path, char *out, size_t n);
+
 /* The state of a file as a writer saw it: a hash of its content, or one of these constants. */
 enum { FILE_ANYTHING = 0, FILE_ABSENT = 1 };
 uint64_t file_content(const char *data, size_t n);

@@ -282,6 +282,12 @@ void str_wrap(struct str *s, const char *text, int width, int hang)
     }
 }
 
+bool str_is_whole(const char *s)
+{
+    s += *s == '-';
+    return *s && s[strspn(s, "0123456789")] == '\0';
+}
+
 bool str_to_int64(const char *s, long long lo, long long hi, long long *out)
 {
     const char *digits = s + (*s == '-');

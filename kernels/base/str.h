@@ -52,6 +52,8 @@ int str_distance(const char *a, const char *b);
 /* Returns the nearest of n candidates if it is near enough to be worth suggesting, else NULL. */
 const char *str_nearest(const char *word, const char *const *candidates, int n);
 
+/* Whether s is digits, perhaps after a minus.  The number can be too large for any type. */
+bool str_is_whole(const char *s);
 /* Parses all of s as an integer in [lo, hi], without leading blanks.  On failure returns false
  * and leaves *out alone. */
 bool str_to_int64(const char *s, long long lo, long long hi, long long *out);

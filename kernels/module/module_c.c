@@ -29,19 +29,11 @@ static void print_buffer(const struct module *m, enum entry kind, int b, struct 
                    (long long)(m->plan->at[b] / m->buffer[b].is->type->bytes));
 }
 
-/* Whether a function has a buffer of a narrow type. The entry of its C then takes void pointers. */
-static bool is_narrow(const struct func *f)
-{
-    for (int i = 0; i < f->n_buffers; i++)
-        if (type_is_narrow(f->buffer[i].type))
-            return true;
-    return false;
-}
-
+/* Whether a kernel has a buffer of a narrow type: the entry of its C then takes void pointers. */
 static bool any_narrow(const struct module *m)
 {
     for (int k = 0; k < m->n_kernels; k++)
-        if (is_narrow(m->kernel[k].func))
+        if (func_is_narrow(m->kernel[k].func))
             return true;
     return false;
 }
@@ -61,7 +53,7 @@ static void print_calls(const struct module *m, const char *name, enum entry kin
         const struct module_call *call = &m->call[i];
         const struct func *f = m->kernel[call->kernel].func;
         str_printf(out, "    ts_entry_%d((%s *const[]){ ", call->kernel,
-                   is_narrow(f) ? "void" : f->buffer[0].type->c);
+                   func_is_narrow(f) ? "void" : f->buffer[0].type->c);
         for (int p = 0; p < f->n_params; p++) {
             str_add(out, p ? ", " : "");
             print_buffer(m, kind, call->buffer[p], out);

@@ -6,8 +6,9 @@
 
 #define MOST_STEPS 20000000  /* most visits of loops, scopes and stores; they take about 0.2 s */
 
-/* What is counted.  sums_of: only the accumulations of this node; -1: all operations.  blocks:
- * whether only what is inside tensor blocks.  vals: the values of the loop variables. */
+/* Selects the operations to count.  sums_of: only the accumulations of this node; -1: all
+ * operations.  blocks: whether to count only inside tensor blocks.  vals: the values of the loop
+ * variables. */
 struct counter { int64_t *vals; int64_t steps; int sums_of; bool blocks, in_block; };
 
 static bool decides(const struct tree *t, const struct expr *v)
@@ -100,6 +101,14 @@ int64_t tree_shared_bytes(const struct func *f, const struct tree *t)
         all += shared_room(bytes[i]);
     free(bytes);
     return all;
+}
+
+bool func_is_narrow(const struct func *f)
+{
+    for (int i = 0; i < f->n_buffers; i++)
+        if (type_is_narrow(f->buffer[i].type))
+            return true;
+    return false;
 }
 
 int64_t func_shared_bytes(const struct func *f)

@@ -297,14 +297,6 @@ static void main_loop(struct low *w, const struct nest_state *st, int depth, str
     }
 }
 
-static int first_reduction(const struct stage *s)
-{
-    int i = 0;
-    while (i < s->n_axes && !s->axis[i].reduce)
-        i++;
-    return i;
-}
-
 static bool has_epilogue(const struct low *w, const struct nest_state *st, int depth)
 {
     if (st->tile_from == depth && st->stored)
@@ -319,7 +311,7 @@ static bool has_epilogue(const struct low *w, const struct nest_state *st, int d
  * (or the update of one element), then the epilogue. */
 static void body_inside(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
-    int reduction = first_reduction(st->s);
+    int reduction = stage_above_sums(st->s) + 1;
     bool reduces = reduction < st->s->n_axes, opens = st->tile_from == depth;
     if (reduces && opens && reduction < depth)
         spatial_nest(w, st, depth, depth, LEAF_FILL, kids);

@@ -156,6 +156,7 @@ struct tree_lines func_lines(struct arena *a, const struct func *f);
 /* Returns the bytes of shared memory of a block that runs t.  Each piece of a cut loop (pieces.c)
  * has its own copy of a tile, with the same name; the copies share one array, which counts once. */
 int64_t tree_shared_bytes(const struct func *f, const struct tree *t);
+bool func_is_narrow(const struct func *f);        /* whether a buffer has a narrow type */
 int64_t func_shared_bytes(const struct func *f);  /* the most that one of its trees needs */
 
 void tree_verify(const struct func *f);  /* calls fail() when a requirement does not hold */

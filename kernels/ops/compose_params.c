@@ -88,19 +88,13 @@ static void fix_axis(const struct call *c, const char *value)
     str_free(&list);
 }
 
-static bool is_digits(const char *s)
-{
-    s += *s == '-';
-    return *s && !s[strspn(s, "0123456789")];
-}
-
 /* Checks one number: the value of a WHOLE, or an element of a LIST. */
 static bool check_whole(const struct call *c, const struct param *p, const char *text, bool list)
 {
     long long v;
     if (str_to_int64(text, -MAX_WHOLE, MAX_WHOLE, &v))
         return true;
-    if (is_digits(text)) {
+    if (str_is_whole(text)) {
         err_set(c->e, ERR_RANGE, "%.*s=%s is not between -2^40 and 2^40", (int)p->name, p->word,
                 text);
         return blame(c, p);

@@ -117,13 +117,6 @@ static bool unknown_param(const struct parse *p, const char *name, const struct 
     return point_at(p, &(struct spec_word){ w->text, w->col, (int)strlen(name) }, e);
 }
 
-/* Whether text is digits, perhaps after a minus. The number may be too large for any type. */
-static bool looks_integer(const char *text)
-{
-    text += *text == '-';
-    return *text && text[strspn(text, "0123456789")] == '\0';
-}
-
 /* Reads a whole number in the range of the parameter, or one of its words.  Returns false when the
  * value is neither. */
 static bool read_value(const struct op_param *param, const char *value, long long *v)
@@ -150,7 +143,7 @@ static bool bad_word(const struct parse *p, const struct op_param *param, const 
 
 static bool bad_number(const struct op_param *param, const char *value, struct err *e)
 {
-    if (looks_integer(value))
+    if (str_is_whole(value))
         err_set(e, ERR_RANGE, "%s=%.40s is out of range", param->name, value);
     else
         err_set(e, ERR_TYPE, "%s= takes a whole number, not \"%.40s\"", param->name, value);

@@ -19,7 +19,7 @@ bool blame_target(struct err *e, const struct step *s)
 
 bool blame_factor(struct err *e, const struct step_word *w)
 {
-    if (w->text[0] && strspn(w->text, "0123456789") == strlen(w->text))
+    if (w->text[0] != '-' && str_is_whole(w->text))
         err_set(e, ERR_RANGE, "factor %s is too large", w->text);
     else
         err_set(e, ERR_TYPE, "a factor is a whole number, not %s", w->text);

@@ -345,8 +345,7 @@ static bool parse_option(const struct parser *p, const struct syntax *sy, struct
         return source_error(p->e, p->line, value_col, 1);
     }
     if (!sy->opt[known].is_name && !str_to_int64(eq + 1, INT64_MIN, INT64_MAX, &value)) {
-        const char *digits = eq + 1 + (eq[1] == '-');
-        bool whole = *digits && strspn(digits, "0123456789") == strlen(digits);
+        bool whole = str_is_whole(eq + 1);
         err_set(p->e, whole ? ERR_RANGE : ERR_TYPE, whole ? "\"%s\" is not between -2^63 and 2^63"
                                                           : "\"%s\" is not an integer", eq + 1);
         fix_usage(p, s->kind);

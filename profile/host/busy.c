@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "kernels/base/file.h"
 #include "kernels/base/subprocess.h"
 
 #define LEAST_S 0.1  /* shortest time for a share: ten ticks of Linux */
@@ -28,11 +29,7 @@ static double own_ticks(pid_t pid)
     char path[64], text[1024];
     unsigned long long user, system;
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    FILE *in = fopen(path, "re");
-    size_t n = in ? fread(text, 1, sizeof text - 1, in) : 0;
-    if (in)
-        fclose(in);
-    text[n] = 0;
+    file_head(path, text, sizeof text);
     const char *name_end = strrchr(text, ')');            /* the name may have blanks */
     int fields = !name_end ? 0
                : sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",

@@ -31,10 +31,7 @@ static bool read_small(const char *path, struct str *out)
 bool machine_cpu_text(const char *path, struct str *out)
 {
     char text[CPU_TEXT_BYTES];
-    FILE *in = fopen(path, "re");
-    size_t n = in ? fread(text, 1, sizeof text, in) : 0;
-    if (in)
-        fclose(in);
+    size_t n = file_head(path, text, sizeof text);
     str_clear(out);
     str_add_n(out, text, n);
     return n > 0;

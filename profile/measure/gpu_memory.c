@@ -219,20 +219,12 @@ static double dram_bytes(const struct gpu_run *r)
     return r->made < r->all ? once : (t->l2_misses + t->back) * (double)r->device->sector;
 }
 
-static bool is_narrow(const struct func *f)
-{
-    bool narrow = false;
-    for (int i = 0; i < f->n_buffers; i++)
-        narrow |= type_is_narrow(f->buffer[i].type);
-    return narrow;
-}
-
 static void take_bounds(const struct gpu_run *r, struct sim_result *out)
 {
     const struct gpu_device *d = r->device;
     double ghz = (double)d->mhz * 1e-3, l2 = gpusim_traffic(r->sim)->l2_asked;
     double products = func_tensor_flops(r->f), others = func_flops(r->f) - products;
-    double rate = (double)d->tensor_fmas / (is_narrow(r->f) ? 1 : 2);     /* tf32: half of f16 */
+    double rate = (double)d->tensor_fmas / (func_is_narrow(r->f) ? 1 : 2);  /* tf32: half of f16 */
     double clocks = others / (2 * (double)d->fmas) + products / (2 * rate);
     out->fma_ns = r->busy > 0 ? clocks / (r->busy * ghz) : 0;
     out->l1_ns = r->sm_ns;

@@ -435,12 +435,8 @@ static bool is_ours(const char *path)
 {
     char head[4096];
     struct stat st;
-    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
-    size_t n = f ? fread(head, 1, sizeof head - 1, f) : 0;
-    if (f)
-        fclose(f);
-    head[n] = '\0';
-    return str_starts(head, MAGIC) || strstr(head, "Written by tilescope.");
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && file_head(path, head, sizeof head) > 0
+        && (str_starts(head, MAGIC) || strstr(head, "Written by tilescope."));
 }
 
 /* Refuses to replace a file that tilescope did not write.  ours: it is known that it did. */

@@ -160,28 +160,23 @@ static void a_model_with_few_fmas(void **state)
 
 static void why_there_are_none(void **state)
 {
+#define UNREAD "llvm-mca does not read this loop: "
+    static const struct { const char *script, *reason; } row[] = {
+        { "echo 'error: no such insn'; exit 1", UNREAD "error: no such insn" },
+        { "echo 'Total Cycles: 4'", UNREAD "Total Cycles: 4" },
+        { "exit 0", UNREAD "no output" }, { "echo; echo; exit 1", UNREAD "no output" },
+        { "echo; echo 'error: no loop'; exit 1", UNREAD "error: no loop" },
+        { "kill -9 $$", "llvm-mca was ended by signal 9" },
+    };
     static const int outside[] = { -1, -1, -1, -1, -1, -1, -1 };
     static const struct code_lines none = { 0, NULL, 7, outside, NULL };
     struct port_pressure p;
     (void)state;
-    script("echo 'error: no such insn'; exit 1");
-    port_pressure_read(assembly, &lines, NULL, NULL, &p);
-    assert_string_equal(p.reason, "llvm-mca does not read this loop: error: no such insn");
-    script("echo 'Total Cycles: 4'");
-    port_pressure_read(assembly, &lines, NULL, NULL, &p);
-    assert_string_equal(p.reason, "llvm-mca does not read this loop: Total Cycles: 4");
-    script("exit 0");
-    port_pressure_read(assembly, &lines, NULL, NULL, &p);
-    assert_string_equal(p.reason, "llvm-mca does not read this loop: no output");
-    script("echo; echo; exit 1");
-    port_pressure_read(assembly, &lines, NULL, NULL, &p);
-    assert_string_equal(p.reason, "llvm-mca does not read this loop: no output");
-    script("echo; echo 'error: no loop'; exit 1");
-    port_pressure_read(assembly, &lines, NULL, NULL, &p);
-    assert_string_equal(p.reason, "llvm-mca does not read this loop: error: no loop");
-    script("kill -9 $$");
-    port_pressure_read(assembly, &lines, NULL, NULL, &p);
-    assert_string_equal(p.reason, "llvm-mca was ended by signal 9");
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        script(row[i].script);
+        port_pressure_read(assembly, &lines, NULL, NULL, &p);
+        assert_string_equal(p.reason, row[i].reason);
+    }
     port_pressure_read(assembly, &none, NULL, NULL, &p);
     assert_string_equal(p.reason, "the kernel has no loop");
     setenv("PATH", "/nowhere", 1);
