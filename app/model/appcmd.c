@@ -15,7 +15,7 @@ const struct appcmd_info *appcmd_info(enum app_command id)
     return &infos[id];
 }
 
-/* Names that commands have in other programs. */
+/* Names that steps and commands have in other programs. */
 static const struct { const char *name, *words; } synonyms[] = {
     { "e", "open load read" }, { "w", "save write" }, { "q", "quit exit close" },
     { "measure", "run time bench" }, { "drop", "remove" },

@@ -31,6 +31,6 @@ const char *appcmd_synonyms(const char *name);
 int appcmd_by_synonym(const char *line);
 /* For a line that begins with no command, appends "did you mean undo?", or where to look. */
 void appcmd_nearest(const char *line, struct str *out);
-/* If the line begins with a command, appends the syntax and help of this command. */
+/* If the line begins with a step or a command, appends its syntax and help. */
 void appcmd_hint(const char *line, struct str *out);
 #endif

@@ -9,8 +9,9 @@
 struct gate { pthread_mutex_t lock; pthread_cond_t opens; bool hold, waits; };
 void gate_init(struct gate *g);
 void gate_end(struct gate *g);
-/* For the search's thread.  gate_reach: whether the gate is closed, so that the thread must call
- * gate_wait.  gate_wait: waits until the gate opens or the search is cancelled. */
+/* For the search's thread.  gate_reach: whether the gate is closed and the search is not cancelled,
+ * so that the thread must call gate_wait.  From then on, gate_waits is true.  gate_wait: waits
+ * until the gate opens or the search is cancelled. */
 bool gate_reach(struct gate *g, const struct cancel *c);
 void gate_wait(struct gate *g, const struct cancel *c);
 /* For the screen's thread.  gate_hold: closes the gate (hold true) or opens it.  gate_waits:

@@ -1,5 +1,5 @@
 /* The manual inside the program.  Its texts are the topics of help.def, the help of the operators,
- * and the help in the tables of steps, commands, keys and meters. */
+ * and the help in other tables, such as those of steps, keys and signs. */
 #ifndef TS_APP_HELP_H
 #define TS_APP_HELP_H
 #include <stdbool.h>

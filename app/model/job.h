@@ -1,4 +1,4 @@
-/* Background jobs, for all work that takes longer than a redraw.
+/* Background jobs, for work that takes longer than a redraw.
  *
  * A program belongs to one thread (program.h).  So a job gets the operator and its steps as text,
  * and rebuilds the program in its own arena.  Jobs run on three threads, called lanes: one
@@ -19,7 +19,8 @@
 
 /* X(id, lane, group, doing): the kinds of jobs.  doing: what the title says while the job runs; "":
  * nothing.  Jobs of the group MARK compare several states, those of NETWORK are about the network,
- * all others are in STATE.  C, ASM and SASS have the order of enum code_kind (ORDER CODE).
+ * all others are in STATE.  C, ASM and SASS have the order of enum code_kind in model_parts.h
+ * (ORDER CODE).
  *
  * MACHINE measures the machine model and stores it.  NETWORK builds a network; NETWORK_RUN also
  * measures it; NETWORK_TUNE tunes all its kernels.  OPEN reads an ONNX file.  LENS makes the cache
@@ -54,7 +55,7 @@ enum job_group { JOBS_STATE, JOBS_MARK, JOBS_NETWORK };
 struct job_info { enum job_lane lane; enum job_group group; const char *doing; };
 extern const struct job_info job_info[JOB_COUNT];        /* the rows of JOB_KINDS */
 
-/* How to measure.  A member that is 0 or "" stands for the default of struct measure_opts. */
+/* How to measure.  A member that is 0, NULL or "" stands for its default. */
 struct job_settings {
     double sim_budget;
     struct cache_config cache;
@@ -73,8 +74,8 @@ void job_pair_free(struct job_pair *pair);
 char *job_recipe(const struct program *p);
 
 /* A job, with its inputs and its result.  After job_new, the caller sets the members with the mark
- * IN for the kinds of jobs that are named there; the others stay 0 or NULL.  The job owns what its
- * members point to. */
+ * IN for the kinds of jobs that are named there.  The job owns what its members point to, except
+ * targets and the texts of `tune`. */
 struct tune_snapshot;
 struct app_job {
     enum job_kind kind;
@@ -84,10 +85,11 @@ struct app_job {
     char *chosen; double accuracy;
     int tag;                     /* chosen by the caller; the job does not change it */
     int threads;
-    unsigned baselines;          /* IN: MEASURE: see struct measure_opts */
+    unsigned baselines;          /* IN: MEASURE (other jobs ignore it): see struct measure_opts */
     struct job_settings set;     /* IN: jobs that compile, measure or simulate a program */
-    struct tuning_opts tune;     /* IN: TUNE, STOPPED; its texts are never freed */
-    char *other;                 /* IN: COMPARE: recipe of A; FORECAST: recipe of the preview */
+    struct tuning_opts tune;     /* IN: TUNE, STOPPED; its texts are constants */
+    /* IN: COMPARE: recipe of A; FORECAST: recipe of the preview, NULL: none */
+    char *other;
     int from;                    /* IN: BISECT: number of steps of the earlier state */
     double patience;             /* IN: FORECAST: its time limit is multiplied by this (0: by 1) */
     int64_t lens_from;           /* IN: LENS: see struct lens_opts */

@@ -371,9 +371,9 @@ void model_info(struct model *m, const char *fmt, ...)
     str_free(&s);
 }
 
-/* Appends a message of the layers below.  They name options of the command line; an option that is
- * a command of the screen is written as this command: `--threads 2` becomes `:threads 2`.  Whole
- * command lines stay as they are. */
+/* Appends a message of the layers below, which can name options of the command line.  An option
+ * that is also a command of the screen is written as this command: `--threads 2` becomes
+ * `:threads 2`.  A message with a whole command line (`tilescope ...`) stays as it is. */
 static void add_for_screen(struct str *out, const char *text)
 {
     bool line = strstr(text, "tilescope ") != NULL;

@@ -1,5 +1,5 @@
-/* Runs the actions of keys.  Most keys stand for a command line with placeholders (keys.def); the
- * placeholders are filled in from the cursor (model_blank.h). */
+/* Runs the actions of keys.  Many keys stand for a command line with placeholders (keys.def), which
+ * are filled in from the cursor (model_blank.h). */
 #include "app/model/model_blank.h"
 
 #include <stdio.h>
@@ -107,7 +107,8 @@ static int join_move(const char **order, int n, const char *loop, const char *ot
 }
 
 /* Takes the current step back: by goto and not by undo, because undo would revert the last change,
- * which can be a change of an earlier step.  The second goto makes it no visit (history_visit). */
+ * which can be a change of an earlier step.  The command goto notes a visit (history_visit), which
+ * the second goto ends. */
 static bool take_back(struct model *m)
 {
     struct history *h = m->session->history;
@@ -120,8 +121,8 @@ static bool take_back(struct model *m)
     return ok;
 }
 
-/* Moves the loop under the cursor.  If the current step moved the same loop, one step for both
- * moves replaces it. */
+/* Moves the loop under the cursor.  If the current step moved the same loop and was not measured,
+ * one step for both moves replaces it. */
 static void move_loop(struct model *m, const char *line, bool inwards)
 {
     const char *order[MAX_DIMS * 2];
@@ -301,8 +302,8 @@ static void open_search(struct model *m)
     prompt_open(&m->prompt, '/', "");
 }
 
-/* The key Esc: closes what was opened last, or cancels a running job.  In a kernel of a network it
- * leaves the kernel, which cancels the kernel's jobs. */
+/* The key Esc: closes, ends or cancels one thing, the first that applies below.  Leaving a kernel
+ * of a network cancels the kernel's jobs. */
 static void cancel(struct model *m)
 {
     if (m->overlay != OVERLAY_NONE) {

@@ -1,4 +1,5 @@
-/* The placeholders in the lines of keys (keys.def), which are filled in from the cursor. */
+/* The placeholders in the lines of keys (keys.def), which are filled in from the cursor, or from
+ * the count typed before the key. */
 #ifndef TS_APP_MODEL_BLANK_H
 #define TS_APP_MODEL_BLANK_H
 #include "app/model/model.h"
@@ -6,8 +7,9 @@
 /* Appends the line with its placeholders filled in.  Returns false with a message if nothing under
  * the cursor fits a placeholder. */
 bool model_fill_in(struct model *m, const char *line, struct str *out);
-/* Appends the name of the session's file.  If it has none, appends a proposal: "resnet18.yaml" for
- * a model, "c2d.yaml" for an operator, "graph.yaml" for another graph. */
+/* Appends the path of the session's file; of a shipped file, only its name.  If the session has no
+ * file, appends a proposal: "resnet18.yaml" for a model, "c2d.yaml" for an operator, "graph.yaml"
+ * for another graph. */
 void model_put_file(const struct model *m, struct str *out);
 /* `line` annotates a loop.  If the loop under the cursor has this annotation already, returns the
  * line that removes it; otherwise returns `line`. */

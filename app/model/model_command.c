@@ -128,7 +128,7 @@ static bool change_view(struct model *m, const char *name)
     return v >= 0;
 }
 
-/* Moves the focus to another pane.  A small screen shows only the pane with the focus. */
+/* Moves the focus to another pane: of the three on a wide screen, else of steps and last view. */
 static bool change_focus(struct model *m, const char *name)
 {
     int dir = streq(name, "prev") ? PANE_COUNT - 1 : 1;

@@ -31,7 +31,8 @@ static int by_word(const void *x, const void *y)
     return strcmp(a->word, b->word);
 }
 
-/* Offers the files and folders that continue the prefix, sorted by name. */
+/* Offers the files and folders that continue the prefix, sorted by name.  Leaves out hidden ones
+ * unless a dot was typed. */
 static void offer_files(struct word_list *w)
 {
     const char *slash = strrchr(w->prefix, '/');
@@ -133,8 +134,8 @@ static void offer_inner(struct word_list *w, const struct model *m, const struct
 }
 
 /* Offers the operands of `module join A B`.  For A (`first` is NULL), offers each result of a
- * kernel that only one other kernel reads.  For B, offers the result of the kernel that reads
- * `first`. */
+ * kernel that only one other kernel reads and that can be joined with this kernel.  For B, offers
+ * the result of the kernel that reads `first`. */
 static void offer_joined(struct word_list *w, const struct network *net, const char *first)
 {
     for (int i = 0; i < net->parts.n; i++) {

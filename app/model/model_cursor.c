@@ -33,8 +33,8 @@ static enum view focused_view(const struct model *m)
     return m->view[m->focus];
 }
 
-/* Shows view `to`, and remembers the jump so that Esc goes back (model_jump_back).  If this jump
- * only reverses the last one, removes the last one instead. */
+/* Shows view `to`, and remembers the jump so that Esc goes back (model_jump_back).  A jump from the
+ * steps is not remembered.  If the jump only reverses the last one, removes that one instead. */
 static void jump_to(struct model *m, enum view to)
 {
     struct jump j = { focused_view(m), to, model_focused(m)->scroll };

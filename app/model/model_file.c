@@ -62,8 +62,8 @@ static bool ask_overwrite(struct model *m, const char *path, const char *why)
     return model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
 }
 
-/* Returns the hash of the content that the file must have when it is replaced.  If this is the
- * second Enter (ask_overwrite), it is the content at the first Enter, else `known`. */
+/* Returns the state that the file must have when it is replaced (file_replace).  If this is the
+ * second Enter (ask_overwrite), it is the state at the first Enter, else `known`. */
 static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
 {
     bool again = streq(str_text(&m->overwrite), path);
@@ -89,7 +89,8 @@ static void say_saved(struct model *m, const struct session *s)
     str_free(&left);
 }
 
-/* Saves to path; "": to the session's own file.  In a kernel of a network, "" saves the network. */
+/* Saves to path.  "": saves the session, or in a kernel the network, to its own file; asks for a
+ * name if it has none. */
 static bool save_to(struct model *m, const char *path)
 {
     bool whole = m->network && m->session && !path[0];
@@ -264,7 +265,7 @@ void model_opened(struct model *m, struct app_job *j)
         model_error(m, &j->e);
         return;
     }
-    if (m->overlay == OVERLAY_ASK) {      /* a question about the document to leave */
+    if (m->overlay == OVERLAY_ASK) {      /* the question is about the document that is left */
         model_give_up(m);
         free(m->recover);                 /* the start screen keeps these changes */
         m->recover = NULL;

@@ -30,8 +30,8 @@ static const struct foreseen *find(const struct model *m, int state, const char 
     return NULL;
 }
 
-/* Returns the state under the cursor of the ledger.  -1: there is none; or its misses were
- * simulated; or its step is held and has no effect. */
+/* Returns the state under the cursor of the ledger.  -1: the ledger does not have the focus, there
+ * is no state, its misses were simulated, or its step is held and has no effect. */
 static int chosen_state(const struct model *m)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
@@ -71,7 +71,7 @@ static bool is_final(const struct foreseen *r)
 }
 
 /* Lists the lines to predict next: those that were not tried yet; if there are none, those whose
- * first try took too long.  *tries: number of this try, from 1.  Returns the number of lines. */
+ * first try failed.  *tries: number of this try, from 1.  Returns the number of lines. */
 static int due(const struct model *m, int *state, const char **line, int *tries)
 {
     int n = wanted(m, state, line, MOST_FORESEEN), kept = 0;

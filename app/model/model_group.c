@@ -63,7 +63,7 @@ static const struct program *copy_of(struct arena *a, const struct program *p, b
 }
 
 /* Returns the program to which the step of a line is to be applied.  NULL: the line is an `edit N`
- * or `insert N`, and there is no step N. */
+ * or `insert N`, and there is no state before step N. */
 static const struct program *before_step(const struct model *m, const char *line)
 {
     const struct history *h = m->session->history;
@@ -77,7 +77,7 @@ static const struct program *before_step(const struct model *m, const char *line
 
 /* Whether the step of a line is legal after program p, if it is a step of `group`.  False: *e says
  * why not.  A layout step that is not part of an `edit` or `insert` will be put before all loop
- * steps, so it is tried without them. */
+ * steps, so it is tried without them; if they cannot be left out, the answer is true. */
 static bool is_legal(struct arena *a, const struct program *p, const char *group, const char *line,
                      struct err *e)
 {

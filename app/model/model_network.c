@@ -14,7 +14,7 @@
 #include "sessions/report/network_kernel.h"
 
 #define TUNE_S 60                         /* seconds of a search of all kernels, by default */
-#define CHEAP_FLOPS 5e9  /* a network with fewer operations is measured without a request */
+#define CHEAP_FLOPS 5e9  /* autorun measures a network with fewer operations without a request */
 
 bool model_shows_network(const struct model *m)
 {
@@ -137,7 +137,7 @@ static void put_kernel(struct str *out, const char *spec, int n_spec, const stru
     str_add_char(out, '\n');
 }
 
-/* Appends an open kernel with its present steps, in this form. */
+/* Appends an open kernel with its present steps, as put_kernel does. */
 static void put_current(struct str *out, const struct app_kernel *k)
 {
     const struct program *p = history_current(k->session->history)->program;
@@ -285,8 +285,8 @@ static void take_steps(struct model *m, const struct app_kernel *k)
     arena_free(a);
 }
 
-/* Drops the autosave of a kernel, because the network's session now has its steps.  But if the
- * kernel has other branches, which no file has, writes a new autosave, so that they can be
+/* Drops the autosave of a kernel, because the network's session now has its steps.  But if it has
+ * other branches that no file has, and is no conversion, writes a new autosave, so that they can be
  * recovered. */
 static void settle_autosave(const struct app_kernel *k)
 {
@@ -516,7 +516,7 @@ static void say_change(struct model *m, const struct network_made *old,
 }
 
 /* Takes over the network that a job has built and perhaps measured.  If it was not measured, has it
- * measured if that takes only seconds. */
+ * measured if steps are measured automatically and this takes only seconds. */
 static void take_made(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;

@@ -79,7 +79,7 @@ void model_network_tuned(struct model *m, struct app_job *j)
     int own = merge_tuned(n, j);
     if (!streq(before, str_text(&n->session->kernels))) {
         model_network_update(m);
-        /* not model_keep_safe, which would write that of the open kernel, if there is one */
+        /* model_keep_safe would write the autosave of the open kernel, if there is one */
         session_autosave(n->session, &ignored);
         /* unchecked_s > 0: measuring takes long, so it waits for the key m */
         n->measure_wanted = j->tuned.unchecked_s <= 0;

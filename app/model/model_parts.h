@@ -1,5 +1,5 @@
-/* The parts of the model that belong to one feature each: texts of code, roofs, the tuner, the
- * marked state, the network, the preview, the cache lens and forecasts. */
+/* The parts of the model that belong to one feature each: recovery, texts of code, roofs, the
+ * tuner, the marked state, the network, the preview, the cache lens and forecasts. */
 #ifndef TS_APP_MODEL_PARTS_H
 #define TS_APP_MODEL_PARTS_H
 #include "app/model/job.h"
@@ -19,9 +19,9 @@ struct unsaved_work {
     struct autosave kernel[RECOVER_KERNELS];
 };
 
-/* The text of a view of code (VIEW_C, VIEW_ASM, VIEW_SASS).  It stays until the text of a newer
- * state arrives.  have: false if it must be made again.  failed: whether it says why there is no
- * code.  The kinds have the order of their jobs (ORDER CODE). */
+/* The text of a view of code (VIEW_C, VIEW_ASM, VIEW_SASS).  It stays until the next text arrives.
+ * have: false if it must be made again.  failed: whether it says why there is no code.  The kinds
+ * have the order of their jobs in job.h (ORDER CODE). */
 enum code_kind { CODE_C, CODE_ASM, CODE_SASS, CODE_COUNT };
 struct code_text {
     struct str text;
@@ -34,7 +34,7 @@ struct code_text {
 
 /* The machine model of the roofline.  model: NULL: there is none yet.  looked: whether the stored
  * one was looked for.  wanted: whether a view wants it measured if none is stored.  failed: whether
- * that failed or was cancelled; `why` has the reason. */
+ * the measurement failed or was cancelled; `why` has the reason. */
 struct roofs { struct machine_model *model; bool looked, wanted, failed; char why[160]; };
 
 /* The auto-tuner on this session (model_tune.c). */
@@ -45,10 +45,10 @@ struct tuner {
     int state;                           /* the search started from this state of the history */
     int from;                            /* the user's current state when the search started */
     const char *branch;                  /* the user's current branch when the search started */
-    bool stopped;                        /* whether it was stopped and can be resumed */
+    bool stopped;                        /* whether it ended before its budget: it can be resumed */
     int after;                           /* the user's current state when the search ended */
     bool out;                            /* whether its job has not returned yet */
-    bool wanted;                         /* whether it should run; false once it was stopped */
+    bool wanted;                         /* whether it should run; `ending` does not change this */
     /* whether the user has ended the search before its budget; its best candidates are still
      * compared */
     bool ending;
@@ -77,7 +77,7 @@ struct marking {
     bool wanted;                         /* whether a job of kind `job` runs or is due */
     enum job_kind job;
     int number;                          /* number of the latest of these jobs */
-    int from, to;                        /* the states that this job compares */
+    int from, to;                        /* the states of this job; JOB_ABLATE: only `to` */
     struct job_pair *pair;               /* comparison of the two states pair_of; NULL: none */
     int pair_of[2];
     struct str found;                    /* result of the last bisection; "": none */
@@ -87,9 +87,9 @@ struct marking {
 };
 
 /* A kernel of the network that was opened.  was: its operator, and the steps that its session began
- * with, in the form of network_order.chosen.  conversion: whether it converts layouts.  chosen:
- * whether the user or the tuner chose these steps; else they are an instant schedule
- * (instant.h). */
+ * with (none if the session was recovered), in the form of network_order.chosen.  conversion:
+ * whether it converts layouts.  chosen: whether the user or the tuner chose these steps; else they
+ * are an instant schedule (instant.h). */
 struct app_kernel { struct session *session; char *was; bool conversion, chosen; };
 
 /* The open network (model_network.c).  The screen shows it while m->session is NULL. */
@@ -102,7 +102,7 @@ struct app_network {
     bool gave_up;                        /* whether the user gave up the kernels' other branches */
     struct scroll at;                    /* place in the list of kernels before one was opened */
     struct str opened;  /* the open kernel when it was opened, in the form of app_kernel.was */
-    int tag;                             /* tag of its jobs; changes with the network */
+    int tag;  /* tag of the jobs that build and measure it; changes with the network */
     bool build_wanted, measure_wanted;   /* whether to build it; to measure it */
     bool outdated;  /* whether a cancelled build left `made` without the latest steps */
     struct network_live *live;           /* the last search of all kernels; NULL: none */
@@ -130,15 +130,15 @@ struct preview {
 struct lensing {
     bool have;                           /* whether a lens was made, or `why` says why not */
     int tag;                             /* model_tag of the state of the lens */
-    struct cache_config cache;           /* the settings with which it was made */
+    struct cache_config cache;           /* cache, target: the settings with which it was made */
     const struct target *target;
-    /* the iteration where a window of the playback begins (struct lens_opts).  from: of the window
+    /* the iteration where a window of the playback begins (lens_opts.from).  from: of the window
      * that the user wants; asked: of the window of `lens` */
     int64_t from, asked;
     struct lens *lens;                   /* NULL: none */
     /* cure[n_cures]: possible cures; their lines are in the arena of `lens`.  now: the misses
-     * without a cure.  predicted: whether the job that predicts all these has ended; it also ranks
-     * them. */
+     * without a cure.  predicted: whether the job that predicts these misses, and ranks the cures,
+     * has ended */
     struct forecast *cure, now;
     int n_cures;
     bool predicted;
@@ -150,8 +150,8 @@ struct lensing {
 };
 
 /* Predicted misses (model_forecast.c).  now: in state `state` of the history.  after: after
- * applying the step `line` to that state; line "": the same as `now`.  tries: number of times that
- * they were predicted.  All rows are for the program with this stamp (model.stamp). */
+ * applying the step `line` to that state; line "": the same as `now`.  tries: number of tries to
+ * predict them.  All rows are for the program with this stamp (model.stamp). */
 struct foreseen { int state; char *line; struct forecast after, now; int tries; };
 struct foreseeing { unsigned stamp; VEC(struct foreseen) rows; };
 #endif

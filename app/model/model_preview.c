@@ -10,8 +10,8 @@
 #define MOST_NOTED 3                     /* most later steps that a preview names */
 #define MOST_NODES 64  /* programs with more nodes get no previews: lowering them takes too long */
 
-/* Appends where the new step is inserted, if not at the end; which later steps would have no
- * effect; and which later steps would be changed, because names mean other loops. */
+/* Appends which number the new step gets, if it is not the last one.  Then appends the first steps
+ * that would have no effect, or in which names would mean other loops. */
 static void note_later_steps(const struct history *copy, struct str *out)
 {
     const struct rebased *did = history_rebased(copy);
@@ -68,8 +68,8 @@ static bool is_change(const char *line)
             used > 0 && !line[used]);
 }
 
-/* Whether the line looks like a step or a change of steps, so that it is worth the time to try
- * it. */
+/* Whether the line looks like a step of loops, layouts or algorithms, or a change of steps, so that
+ * it is worth the time to try it. */
 static bool is_step(const struct model *m, const char *line)
 {
     const char *step = line + model_step_at(line);

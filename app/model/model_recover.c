@@ -49,8 +49,8 @@ void model_say_recovered(struct model *m)
                                              "step");
 }
 
-/* Opens one autosave: the only one, of a kernel of the open network; or that of the open document.
- * A network then takes over the autosaves of its kernels, too (recover_yes). */
+/* Opens one autosave: that of the open document if there is one, else the only one, of a kernel of
+ * the open network.  A network then takes over the autosaves of its kernels (recover_yes). */
 static void open_one(struct model *m, const struct unsaved_work *r)
 {
     const struct autosave *from = r->own ? &r->found : &r->kernel[0];
@@ -68,8 +68,8 @@ static void open_one(struct model *m, const struct unsaved_work *r)
     }
 }
 
-/* Takes the autosaves of kernels over into the open network, the oldest first: several of them, or
- * those of a network whose own unsaved changes are open. */
+/* Takes the autosaves of kernels over into the open network, the oldest first, and shows the
+ * network.  Used for several autosaves, or if the network has unsaved changes. */
 static void open_kernels(struct model *m, const struct unsaved_work *r)
 {
     struct session *s;

@@ -218,13 +218,13 @@ static bool is_of_search(const struct tuner *t, int state)
     return state == t->state || state == t->from || ended;
 }
 
-/* Whether the last search was stopped and can be resumed while this state is the current one. */
+/* Whether the last search can be resumed while this state is the current one. */
 static bool goes_on(const struct tuner *t, int state)
 {
     return t->stopped && is_of_search(t, state);
 }
 
-/* Whether the last search is of this state, was not stopped, and its view is not shown. */
+/* Whether the last search is of this state and cannot be resumed, and its view is not shown. */
 static bool ended_unseen(const struct model *m, int state)
 {
     const struct tuner *t = &m->tuner;
@@ -269,7 +269,7 @@ void model_stopped(struct model *m, const struct app_job *j)
     m->tuner.old = j->stopped;
 }
 
-/* Appends what the key t does after a search was stopped. */
+/* Appends what the key t does after a search that can be resumed. */
 static void add_promise(struct model *m, struct str *out)
 {
     const char *back = way_back(m);

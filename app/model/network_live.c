@@ -100,8 +100,8 @@ static void pass(void *ctx, const struct tune_view *v)
     report(t, t->what);
 }
 
-/* Appends a table of the kernels, sorted by their share of the time.  A > marks the kernel that is
- * tuned in this round. */
+/* Appends a table of the kernels that are searched, sorted by their share of the time.  A > marks
+ * the kernel that is tuned in this round. */
 static void put_table(const struct network_tuning_view *v, struct str *out)
 {
     int *order = xcalloc((size_t)v->n, sizeof *order);

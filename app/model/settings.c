@@ -162,8 +162,8 @@ static const struct key_binding *shipped(const char *key, enum key_context conte
     return b;
 }
 
-/* Checks the command of a key: its first word must begin a step or a command, and its placeholders
- * must exist. */
+/* Checks the command of a key: its first word must be that of a step or a command, and its
+ * placeholders must exist. */
 static bool check_line(const char *line, struct err *e)
 {
     struct str near = {0};

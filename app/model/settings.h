@@ -1,7 +1,8 @@
 /* The user's settings of the screen: $XDG_CONFIG_HOME/tilescope/settings.yaml.
  *
- * Options of the command line override settings, and settings override defaults.  Commands without
- * a screen read no settings, so that the output of a script depends only on its own options. */
+ * Options of the command line override settings, and settings override defaults.  Except for
+ * `tilescope settings`, commands without a screen read no settings, so that the output of a script
+ * depends only on its own options. */
 #ifndef TS_APP_SETTINGS_H
 #define TS_APP_SETTINGS_H
 #include "app/model/job.h"

@@ -1,5 +1,5 @@
-/* The list of the start screen: unsaved work, recent sessions, operators, and shipped examples
- * (sessions and ONNX models). */
+/* The list of the start screen: unsaved work, recent sessions, shipped examples (sessions and ONNX
+ * models), and operators. */
 #ifndef TS_APP_START_H
 #define TS_APP_START_H
 #include "kernels/base/vec.h"
@@ -8,14 +8,15 @@
 enum start_kind { START_AUTOSAVE, START_RECENT, START_OPERATOR, START_EXAMPLE };
 struct start_entry {
     enum start_kind kind;
-    /* path: of the session or model; AUTOSAVE: of the file that the changes belong to, or "" */
+    /* path: of the session or model; AUTOSAVE: of the file that the changes belong to, or "";
+     * OPERATOR: "" */
     char path[512], title[256];
     struct autosave autosave;            /* AUTOSAVE */
     int kernels;  /* AUTOSAVE: number of kernels whose changes are in this entry */
     const struct op_family *op;          /* OPERATOR */
     bool expert;                         /* OPERATOR: whether an expert is shipped for it */
 };
-struct start_list { VEC(struct start_entry *) entry; };       /* in the order of enum start_kind */
+struct start_list { VEC(struct start_entry *) entry; };       /* grouped by kind */
 
 /* Reads the list again.  Frees the old entries. */
 void start_read(struct start_list *s);

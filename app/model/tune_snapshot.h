@@ -1,26 +1,27 @@
 /* The latest snapshot of a search, shared by the thread of the search and the thread of the screen.
- * The search regularly stores a copy of its state in it; the screen reads the last copy.  To
- * pause the search, the screen makes it wait when it stores the next copy. */
+ * The search regularly stores a copy of its state; the screen reads the last copy.  To pause the
+ * search, the screen makes it wait when it stores the next copy (tune_snapshot_hold). */
 #ifndef TS_APP_TUNE_SNAPSHOT_H
 #define TS_APP_TUNE_SNAPSHOT_H
 #include "explorer/tune/view.h"
 #include "sessions/tuning/tuning.h"
 
 /* The phase of a search, as the screen shows it.
- * PREPARING: there is no copy yet.  LENDING: it waits, or soon will, for another measurement.
- * PAUSING, STOPPING: the user has asked for it, but a batch is still being measured.
- * FINISHING: the best candidates and the start are timed in turns, then the winner by itself. */
+ * PREPARING: there is no copy yet.  LENDING: the search waits, or soon will, for another
+ * measurement.  PAUSING, STOPPING: the user has asked for a pause or the end, but the search still
+ * works.  FINISHING: the best candidates and the start are timed in turns, then the winner by
+ * itself. */
 enum tune_phase {
     TUNE_PREPARING, TUNE_RUNNING, TUNE_LENDING, TUNE_PAUSING, TUNE_PAUSED, TUNE_FINISHING,
     TUNE_STOPPING, TUNE_ENDED
 };
 
 /* The winner of a search that has ended.  known: whether there is one.  is_start: whether
- * the winner is the start, because no candidate is shown to be faster.  speedup: of the winner over
- * the start; if the start has won, of the best trial over the start; NAN: unknown.  in_turns:
- * whether these two were timed in turns.  low, high: the 95 % interval of the winner's speedup; 0:
- * unknown.  trial: index of the winner's trial; -1: unknown.  timed[n_timed]: the trials that were
- * timed in turns after the search (tuning_timed). */
+ * the winner is the start, or has the same steps.  speedup: of the winner over the start; if the
+ * start has won, of the best trial over the start; NAN: unknown.  in_turns: whether these two were
+ * timed in turns.  low, high: the 95 % interval of the winner's speedup; 0: unknown.  trial: index
+ * of the winner's trial; -1: unknown.  timed[n_timed]: the trials that were timed in turns after
+ * the search (tuning_timed). */
 struct tune_winner {
     bool known, is_start, in_turns; double ms, speedup, low, high; int trial;
     int n_timed; struct tuning_timed timed[TUNING_MOST_TIMED];
@@ -40,8 +41,9 @@ struct tune_snapshot *tune_snapshot_share(struct tune_snapshot *s);
 void tune_snapshot_drop(struct tune_snapshot *s);        /* s may be NULL */
 
 /* For the thread of the search.  Stores a copy of v.  The trials of the last call must be the first
- * trials of v, unchanged.  Then waits while the search is held and not cancelled.  Calls `told`,
- * unless it is NULL, when the screen should redraw; the lock is not held then. */
+ * trials of v, unchanged.  Then waits while the search is held and not cancelled, but not at
+ * STAGE_DONE.  Calls `told`, unless it is NULL, when the screen should redraw; the lock is not held
+ * then. */
 void tune_snapshot_put(struct tune_snapshot *s, const struct tune_view *v,
                        const struct cancel *cancel,
                        void (*told)(void *ctx, const struct tune_view *v), void *ctx);

@@ -5,14 +5,14 @@
  *               best point
  *     move      in the direction of the largest Q; but in trial t, with probability
  *               max(0.8 exp(-0.01 t), 0.1), in a random direction
- *     reward    tanh(max(v_from - v_to, 0)), times v in milliseconds
+ *     reward    tanh(max(v_from - v_to, 0)), with the times v in milliseconds
  *     learning  20 epochs over at most 1000 moves of a knob, drawn at random, in batches of 32; the
  *               loss is the squared difference of Q and reward + 0.9 max Q'(to), where Q' is Q
  *               before the epoch; AdaDelta with step size 0.02
  *
  * The networks have 4 linear layers of width 64 with ReLU between them, no norms, and orthogonal
- * weights.  From one start, every knob moves once, and the caller measures the points that these
- * moves reach.  The walk depends only on the seed and the calls. */
+ * weights.  From one start, every knob moves once, and the caller measures some of the points that
+ * these moves reach.  The walk depends only on the seed and the calls. */
 #ifndef TS_EXPLORER_AGENT_QWALK_H
 #define TS_EXPLORER_AGENT_QWALK_H
 #include <stdbool.h>

@@ -89,8 +89,8 @@ static double reads_each(const struct graph *g, int node)
     return reads / (double)tensor_elems(&g->tensor[g->node[node].out]);
 }
 
-/* Whether to inline a node into its readers: a pad, a cheap node, or a node whose elements are read
- * once. */
+/* Whether to inline a node into its readers: a pad that keeps the contiguous dim; or a cheap node,
+ * or one whose elements are read once, if no product reads it.  Reductions and outputs stay. */
 static bool worth_inlining(const struct program *p, int node)
 {
     const struct graph *g = p->graph;
@@ -283,7 +283,8 @@ static int64_t lane_length(const struct draft_machine *m, const struct axis *x, 
 
 /* Returns the innermost output axis along which some load does not move: iterations of a tile of
  * this axis share what that load loads.  Considers only loads that move by `step` from lane to lane
- * (1: they load vectors, 0: scalars).  lanes: the vectorized axis.  -1: there is no such axis. */
+ * (1: they load vectors, as do free constants that move; 0: scalars).  lanes: the vectorized axis.
+ * -1: there is no such axis. */
 static int reuse_axis(const struct moves *m, int lanes, int64_t step)
 {
     for (int i = m->s->n_axes - 1; i >= 0; i--)
@@ -375,7 +376,8 @@ static void cut_axes(struct draft *d, int node, const struct lane_plan *plan,
     list_axis(d, o, x->name, x->reduce, cut(d, node, x->name, wide));
 }
 
-/* Makes outer loops parallel until they have enough iterations for the threads. */
+/* Makes outer loops parallel until they have enough iterations for the threads; none of them if the
+ * node has little work. */
 static void parallel(struct draft *d, int node, const struct loop_order *o,
                      const struct draft_machine *m)
 {

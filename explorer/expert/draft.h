@@ -18,13 +18,14 @@ bool draft_line(struct draft *d, const char *line, struct err *e);
 /* lanes: elements of a vector; registers: number of vector registers. */
 struct draft_machine { int lanes, registers, threads; bool gpu; };
 
-/* Schedules every node that has no schedule yet.
+/* Schedules the nodes that have no schedule yet, as far as the steps are legal.
  *
- * A node is inlined into its readers if it is cheap, or if each of its elements is read once.  Only
- * padding is inlined into a product.  Other nodes get loops of their own: the loop along which the
- * accesses are cheapest is vectorized, reductions accumulate a tile in registers, and outer loops
- * are parallel.  Constants that reductions read get the layout that suits the vectors; the layouts
- * of other tensors stay.
+ * A node that is neither a reduction nor an output is inlined into its readers if it is cheap, or
+ * if each of its elements is read once.  Only padding is inlined into a product.  Other nodes get
+ * loops of their own: the loop along which the accesses are cheapest is vectorized, reductions
+ * accumulate a tile in registers, and outer loops are parallel if the node has enough work.
+ * Constants that reductions read get the layout that suits the vectors; the layouts of other
+ * tensors stay.
  *
  * On a GPU, each element is computed by a thread (draft_bind), and all layouts stay. */
 void draft_rest(struct draft *d, const struct draft_machine *m);

@@ -357,7 +357,7 @@ static bool beside(const struct making *m, int t)
 }
 
 /* If the line sets the layout of the main result, sets the same layout for the other operands of
- * the epilogue, so that the epilogue reads whole vectors of them. */
+ * the epilogue that have its shape (beside), so that the epilogue reads whole vectors of them. */
 static bool repeat_layout(struct making *m, const char *line, struct err *e)
 {
     const struct graph *g = m->s->g;

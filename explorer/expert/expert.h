@@ -40,9 +40,10 @@
  * makes one line for the main node and each epilogue node, except the last of all these nodes;
  * {fused} is the name of its result.
  *
- * In a graph of statements, one expert schedules the statement with the most work, and its
- * epilogue.  If another operand of the epilogue has the shape of the main result, it also gets its
- * layout.  Nodes that no expert schedules get a plain schedule (draft.h). */
+ * In a graph of statements, one expert schedules a statement and its epilogue: the one with the
+ * most work among the statements whose operator has an expert.  Another operand of the epilogue
+ * that has the shape of the main result gets the layout of the main result.  Nodes that no expert
+ * schedules get a plain schedule (draft.h). */
 #ifndef TS_EXPLORER_EXPERT_H
 #define TS_EXPLORER_EXPERT_H
 #include "explorer/expert/param.h"

@@ -1,5 +1,5 @@
-/* Schedules for the kernels of a network, without search or measurement: each kernel gets the
- * expert schedule with the largest score (expert.h). */
+/* Schedules for the kernels of a network, without search or measurement: a kernel gets the expert
+ * schedule with the largest score (expert.h), or without an expert a plain one (draft.h). */
 #ifndef TS_EXPLORER_INSTANT_H
 #define TS_EXPLORER_INSTANT_H
 #include "explorer/expert/expert.h"

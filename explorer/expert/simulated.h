@@ -9,9 +9,9 @@
  * stack (bytes) are the largest values of any of its kernels; occupancy is the smallest. */
 struct expert_rating {
     struct gpu_cost cost;
-    /* The simulated time in nanoseconds, by which schedules are ranked.  It is cost.ns.  If fewer
-     * than EXPERT_WARPS warps fit on a multiprocessor, which are too few to hide latencies, it is
-     * longer in the same proportion. */
+    /* The simulated time in nanoseconds, by which schedules are ranked.  It is cost.ns.  If the
+     * kernels are compiled, and fewer than EXPERT_WARPS warps fit on a multiprocessor, which are
+     * too few to hide latencies, it is longer in the same proportion. */
     double ns;
     bool compiled;
     int registers;
@@ -22,7 +22,7 @@ struct expert_rating {
 /* if the threads of a program make more accesses, only a sample of its blocks is simulated */
 #define EXPERT_RATED_ACCESSES 1e6
 /* Sets *best to the first of n schedules whose kernels need no stack memory once NVRTC has compiled
- * them.  Without NVRTC, or if all schedules need stack, *best is 0.  Kernels need stack because
+ * them.  Without NVRTC, or if there is no such schedule, *best is 0.  Kernels need stack because
  * ptxas limits the registers of a thread, so that more blocks fit on a multiprocessor, and spills
  * what does not fit.  No formula predicts which tile sizes spill.  ERR_CANCEL: it was cancelled. */
 bool expert_first_without_stack(const char *spec, const struct expert_schedule *s, int n,

@@ -26,7 +26,7 @@ struct ablation {
 /* Replays the steps of p with each step left out (rebase.h).  ERR_RANGE: p has no steps. */
 bool ablation_plan(const struct program *p, struct ablation **out, struct err *e);
 void ablation_free(struct ablation *a);
-/* Times every schedule of *a against the whole schedule. */
+/* Times each schedule of *a whose code differs against the whole schedule. */
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e);
 /* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)", "undecided (0.7 to

@@ -1,5 +1,5 @@
-/* The commands of the `:` prompt: steps, and commands that move in the history.  The prompt,
- * --steps scripts and single keys all run their commands here. */
+/* The commands of the `:` prompt that act on a history: steps, and the commands of command.def.
+ * The prompt, --steps scripts and keys run them here. */
 #ifndef TS_EXPLORER_COMMAND_H
 #define TS_EXPLORER_COMMAND_H
 #include "explorer/history/history.h"
@@ -7,18 +7,18 @@
 /* The effect of a command.  Commands are in command.def, steps in step.def. */
 enum command_effect {
     EFFECT_NONE,
-    EFFECT_STATE,                         /* the current state or the set of branches changed */
-    EFFECT_REBASED,  /* the current state changed because a past step changed (rebase.h) */
+    EFFECT_STATE,                         /* the current state or the branches may have changed */
+    EFFECT_REBASED,  /* a past step may have changed, and with it the current state (rebase.h) */
     EFFECT_MEASURE,                       /* the caller should measure the current state */
-    EFFECT_APP,                           /* a command of app/ (save, quit, view, help...) */
+    EFFECT_APP,  /* nothing was run: a command of app/ (save, quit, ...), or an unknown word */
 };
 
 /* Runs one line: a step, or a command of command.def.  A layout, algorithm or set step that earlier
- * steps make illegal is inserted before those steps.  Blank lines and # comments do nothing
- * (EFFECT_NONE).  A command of app/ is not run: EFFECT_APP. */
+ * steps make illegal is inserted before those steps, if it is legal there.  Blank lines and
+ * # comments do nothing (EFFECT_NONE).  *effect is set only on success. */
 bool command_run(struct history *h, const char *line, enum command_effect *effect, struct err *e);
 
-/* Whether the line is a command that changes the past of a branch. */
+/* Whether the first word of the line is edit, drop, move or insert. */
 bool command_rebases(const char *line);
 
 /* Returns the word that a misspelt first word probably means: the group of a step ("layout",

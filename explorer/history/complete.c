@@ -1,6 +1,6 @@
-/* Completion of commands. The syntax column of step.def says which kind of word is possible at each
- * place (T a tensor, D a dimension, F a factor, key= an option). The words offered are the tensors,
- * dimensions and factors of the current program. */
+/* Completion of steps and commands.  The syntax column of step.def says which kind of word is
+ * possible at each place of a step (such as T for a tensor, D for a dimension, F for a factor).
+ * The names and factors offered are those of the current program. */
 #include "explorer/history/command.h"
 
 #include <ctype.h>
@@ -15,9 +15,9 @@
 struct completer {
     struct arena *a;
     const struct history *h;
-    const struct program *p;              /* the current program */
+    const struct program *p;              /* the current program; of `edit N`: before step N */
     const char *prefix;                   /* the typed part of the word */
-    const struct step_word *word;         /* the words before the last one */
+    const struct step_word *word;         /* the words before `prefix`; of `edit N STEP`: of STEP */
     int n_words;
     VEC(struct completion) found;
 };
@@ -202,7 +202,7 @@ static void offer_settings(struct completer *c, const char *key)
     }
 }
 
-/* Offers the notation of the present layout, for editing. */
+/* Offers the notation of the present layout, if it has one, for editing. */
 static void offer_notation(struct completer *c, const char *target)
 {
     int t = graph_tensor(c->p->graph, target);

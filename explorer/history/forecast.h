@@ -7,9 +7,9 @@
 
 #define FORECAST_CURES 64
 
-/* The effect of steps on a tile in registers.  SPILLS: the tile no longer fits into them.  LEAVES:
- * a loop over the tile is neither unrolled nor vectorized, so the tile lies in memory.  Both cost
- * more time than misses do. */
+/* The effect of steps on the tiles in registers.  SPILLS: a tile no longer fits into them.  LEAVES:
+ * a loop over a tile is neither unrolled nor vectorized, so the tile lies in memory.  Both usually
+ * cost more time than misses do.  STAYS: neither, or unknown. */
 #define TILE_FATES(X) X(STAYS, "stays") X(SPILLS, "spills") X(LEAVES, "leaves")
 enum tile_fate {
 #define FATE(id, name) TILE_##id,
@@ -20,9 +20,10 @@ enum tile_fate {
 extern const char *const tile_fate_name[TILE_FATE_COUNT];
 
 /* A line of the prompt (command.h), or several with \n between them, and the misses of the program
- * after them.  ok: whether the misses are known; they are not if a step was refused or the
- * prediction took too long.  held: number of later steps that no longer apply.  other_contract:
- * whether the lines change the layout of an input or output (contract.h). */
+ * after them.  ok: whether the misses are known; they are not if a line was refused or the
+ * prediction failed, for example because it took too long.  held: number of later steps that no
+ * longer apply.  other_contract: whether the lines change the layout of an input or output
+ * (contract.h). */
 struct forecast {
     const char *line;
     bool ok, other_contract;
@@ -37,8 +38,9 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o,
                     const struct progress *pr, const struct cancel *c, struct forecast *row, int n,
                     struct forecast *none, struct err *e);
 /* Lists steps that may reduce the misses which a lens explains: padding, other orders of loops and
- * dimensions, copies to a tile, tiles that fit into L1.  Fills the lines of `row`, allocated in a,
- * and returns their number, at most FORECAST_CURES.  Proposes nothing against compulsory misses. */
+ * dimensions, blocked layouts of constants, copies to a tile, joined nests, tiles that fit into L1.
+ * Fills the lines of `row`, allocated in a, and returns their number, at most FORECAST_CURES.
+ * Proposes nothing against compulsory misses. */
 int forecast_cures(const struct program *p, const struct lens *l, struct arena *a,
                    struct forecast *row);
 /* Predicts and ranks the cures of a lens.  A cure after which a later step no longer applies gets
@@ -47,14 +49,16 @@ bool forecast_lens(const struct program *p, const struct cache_config *cache,
                    const struct target *target, const struct progress *pr, const struct cancel *c,
                    struct forecast *row, int n, struct forecast *now, struct err *e);
 /* Sorts the rows into four groups: rows of one line; rows of several lines; rows that spill a tile
- * or take it out of the registers; rows with unknown misses.  In a group, the fewest misses come
- * first. Of rows whose misses are nearly equal, those that keep the contract come first. */
+ * or take it out of the registers; rows with unknown misses.  In each of the first three groups,
+ * the fewest misses come first. Of rows whose misses are nearly equal, those that keep the contract
+ * come first. */
 void forecast_rank(struct forecast *row, int n);
 bool forecast_is_long(const struct forecast *row);       /* whether it has several lines */
 /* Whether the row has clearly fewer misses than now->misses.  False if either is unknown. */
 bool forecast_helps(const struct forecast *row, const struct forecast *now);
 /* The outcome of several predicted cures: one helps, or the reason why none does.  COMPULSORY:
- * nearly all misses of the program are compulsory. */
+ * nearly all misses of the program are compulsory.  NO_CANDIDATE: there are no rows.  NONE_LEGAL:
+ * no row has known misses. */
 #define CURE_RESULTS(X) \
     X(HELPS, "helps") X(NO_MISSES, "no_misses") X(COMPULSORY, "compulsory") \
     X(NO_CANDIDATE, "no_candidate") X(NONE_LEGAL, "none_legal") X(NONE_BETTER, "none_better")

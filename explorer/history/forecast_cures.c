@@ -63,7 +63,8 @@ static const char *name_of(const struct around *r, int i)
 
 /* --- Layouts ---------------------------------------------------------------------------------- */
 
-/* Returns the layout of the tensor at a site; NULL: it has no layout that a step could change. */
+/* Returns the layout of the tensor at a site; NULL: the site accesses a tile, or the tensor has
+ * only one dimension. */
 static const struct layout *layout_at(const struct curing *c, int site)
 {
     const struct lens_buffer *b = &c->l->buffer[c->l->site[site].buffer];
@@ -89,8 +90,8 @@ static void add_pads(struct curing *c, int site)
     }
 }
 
-/* Returns the dimension along which a loop moves an access that it moves by `bytes` in an
- * iteration: the outermost dimension whose stride is at most `bytes`.  -1: none. */
+/* Returns the dimension along which a loop moves an access by `bytes` per iteration: the outermost
+ * dimension, of extent 2 or more, whose stride is at most `bytes`.  -1: none. */
 static int dim_moved(const struct layout *l, int64_t bytes)
 {
     int64_t stride[MAX_DIMS], elements = bytes / l->tensor->type->bytes;
@@ -163,9 +164,9 @@ static void order_of_loops(const struct curing *c, const struct layout *l, int s
             order[--at] = i;
 }
 
-/* If the tensor is a constant: adds layouts with tiles of one line or half a line, in each
- * dimension along which a loop moves the access to another line.  A constant is packed once, so
- * that the operator's caller sees no change. */
+/* If the tensor is a constant without layout steps: adds layouts with tiles of one line or half a
+ * line, if they divide it, in each dimension along which a loop moves the access to another line.
+ * A constant is packed once, so that the operator's caller sees no change. */
 static void add_blocks(struct curing *c, int site)
 {
     const struct layout *l = layout_at(c, site);
@@ -234,8 +235,8 @@ static void add_memory_order(struct curing *c, const struct around *r)
     add_order(c, r, order);
 }
 
-/* For each loop that does not move the access to another line in one iteration: adds the order in
- * which this loop is innermost.  Adds the memory order, too. */
+/* For each loop, except the innermost one, that does not move the access to another line in one
+ * iteration: adds the order in which this loop is innermost.  Adds the memory order, too. */
 static void add_orders(struct curing *c, int site)
 {
     struct around r;
@@ -278,8 +279,8 @@ static int64_t divisor(int64_t n, int64_t most)
     return d;
 }
 
-/* Whether the lines of one iteration of loop `around` fit into L1 when loops i and k of r have a
- * and b iterations. */
+/* Whether the lines of one iteration of loop `around` fit into L1, of which they may take the share
+ * ROOM, when loops i and k of r have a and b iterations. */
 static bool fits(const struct curing *c, const struct around *r, int around, int i, int64_t a,
                  int k, int64_t b)
 {
@@ -315,7 +316,8 @@ static int64_t extent_of(const struct around *r, int i)
     return r->s->axis[r->axis[i]].extent;
 }
 
-/* Returns the most iterations of loop i whose lines fit into the L1 sets that the loop reaches. */
+/* Returns the most iterations of loop i whose lines fit into the share ROOM of the L1 sets that the
+ * loop reaches. */
 static int64_t most_of(const struct curing *c, const struct around *r, int i)
 {
     const struct walk_way *way = lens_way(c->l, r->site, r->loop[i]);
@@ -359,8 +361,8 @@ static void tile_two(struct curing *c, const struct around *r, int around, int i
     }
 }
 
-/* Adds tiles of the loops inside loop `around`, for each loop `around` whose next iteration
- * accesses the same lines again but whose lines of one iteration do not fit into L1. */
+/* Adds tiles of the loops inside loop `around`, for the innermost MOST_AGAIN loops whose next
+ * iteration accesses the same lines again but whose lines of one iteration do not fit into L1. */
 static void add_tiles(struct curing *c, int site)
 {
     struct around r;
@@ -399,7 +401,7 @@ static void add_inside(struct curing *c, const char *inner, const struct stage *
 }
 
 /* Adds steps that compute a tensor inside the nest that reads it, or the reader inside the nest
- * that computes the tensor.  The lines of the tensor are then not evicted between the two nests. */
+ * that computes the tensor, so that its lines can be read before they are evicted. */
 static void add_joined(struct curing *c, int site)
 {
     const struct lens_site *of = &c->l->site[site];

@@ -470,8 +470,8 @@ void history_prefer(struct history *h, int state, const char *isa, const char *c
 
 /* --- The ledger ------------------------------------------------------------------------------- */
 
-/* Adds the change in time since the nearest earlier step that was timed in the same way. Compares
- * minimums, since the median depends on other load of the machine. */
+/* Adds the changes in time and in misses since row `from` (NULL: adds none).  Compares minimums,
+ * since the median depends on other load of the machine. */
 static void add_change(const struct history *h, struct ledger_row *row,
                        const struct ledger_row *from)
 {
@@ -501,8 +501,8 @@ static const struct ledger_row *comparable(const struct ledger_row *row, int i)
     return NULL;
 }
 
-/* Reads a step that annotates a loop, such as "loop vectorize C N.1".  False: it is another
- * step. */
+/* Reads a step that vectorizes, unrolls or parallelizes a loop, such as "loop vectorize C N.1".
+ * False: it is another step. */
 static bool read_annotation(const char *step, char verb[16], char stage[64], char loop[64])
 {
     static const char *const verbs[] = { "vectorize", "unroll", "parallel" };

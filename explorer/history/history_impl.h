@@ -11,7 +11,7 @@ struct past_change {
     struct branch before, after;          /* the branch before and after the change */
     const char *kept;                     /* the branch that keeps the old steps; NULL: none */
     bool move;                            /* whether the change is a `move` */
-    int at, to;  /* the step's number: `at` before the change, `to` after it */
+    int at, to;  /* the step's number before and after the change; equal for a drop or an insert */
 };
 
 /* An older measurement of a state, which is not the state's `measured` any more: a measurement made
@@ -38,11 +38,13 @@ struct branch *history_here(struct history *h);
 /* Adds a state and returns its id.  held: as in struct state. */
 int history_add(struct history *h, int parent, const char *step, const struct program *p,
                 const char *held);
-/* Copies to a state the measurement of an older state with the same steps, if there is one. */
+/* Copies to a state that is neither held nor measured the measurement of an older state with the
+ * same steps, if there is one. */
 void history_recall(struct history *h, int state);
-/* Whether a measurement would be lost if the current branch dropped the states from `old` back to
+/* Whether a measurement may be lost if the current branch drops the states from `old` back to
  * `below` (excluded): one of these states is measured, and no other branch contains `old`. */
 bool history_precious(const struct history *h, int old, int below);
-/* Makes a branch "NAME~1" that ends at state tip, with current state `at`.  Returns its name. */
+/* Makes a branch "NAME~1" ("NAME~2", ... if that exists) that ends at state tip, with current state
+ * `at`.  Returns its name. */
 const char *history_keep(struct history *h, int tip, int at);
 #endif

@@ -155,8 +155,8 @@ static void add_state(struct replay *r, const char *text, const struct program *
         r->new_at = r->last;
 }
 
-/* Returns why a step is held: why its own text does not apply to p, and either why its renamed text
- * does not apply, or which of the n renamed lines the user can choose. */
+/* Returns why a step is held: why its own text does not apply to p; then, if there are renamed
+ * lines, why a renamed line does not apply, or the first few of the n that do. */
 static const char *why_held(struct arena *a, const struct program *p, const struct step *step,
                             const struct err *own, const struct err *renamed, int n,
                             const char *const *line)
@@ -190,7 +190,8 @@ static bool refuse_move(struct replay *r, const char *text, const struct err *wh
 }
 
 /* Applies a step that the branch already had: its text, or the text that it had before it was
- * renamed, or a renamed text if exactly one applies.  Holds the step if none of these applies. */
+ * renamed, or a renamed text if exactly one applies.  Holds the step if none of these applies.
+ * In a move, tries no renamed text, and fails if the text of an applied step does not apply. */
 static bool replay_step(struct replay *r, const struct rebase_item *x)
 {
     struct arena *a = r->h->arena;
@@ -325,7 +326,7 @@ static void settle(struct replay *r)
     h->n_done++;
 }
 
-/* Whether a step is edited to the same text, or moved to its own place. */
+/* Whether an applied step is edited to the same text, or a step moved to its own place. */
 static bool changes_nothing(const struct replay *r)
 {
     const struct rebase *c = r->change;

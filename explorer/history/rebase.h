@@ -2,10 +2,11 @@
  * it.
  *
  * A replayed step names loops and dimensions, which the change may have split or joined: O is now
- * O.0 and O.1, or the other way round.  Where only one new name fits, the step is renamed.
- * A step that no longer applies is held: it stays in the list with the reason, has no effect, and
- * is tried again at the next change.  A step that applies, but whose names now mean other loops
- * (N.1 was the innermost part of three, and is the middle one), gets a note. */
+ * O.0 and O.1, or the other way round.  If exactly one line with new names applies, it replaces the
+ * step.  Else a step that no longer applies is held: it stays in the list with the reason, has no
+ * effect, and is tried again when a step before it changes.  A step that applies, but whose names
+ * now mean other loops (N.1 was the innermost part of three, and is the middle one), or whose split
+ * now divides nothing, gets a note. */
 #ifndef TS_EXPLORER_REBASE_H
 #define TS_EXPLORER_REBASE_H
 #include "explorer/history/history.h"
@@ -16,9 +17,10 @@ enum rebase_kind { REBASE_EDIT, REBASE_DROP, REBASE_MOVE, REBASE_INSERT };
  * does not move.  `line`: of EDIT and INSERT: the new step. */
 struct rebase { enum rebase_kind kind; int at, to; const char *line; };
 
-/* Makes the change.  Fails and changes nothing if an edited, inserted or moved step would not apply
- * at its place, or if a move would change or hold another step.  An edited layout step that applies
- * only above loop steps moves there.  A history_undo right after the change takes it back. */
+/* Makes the change.  Fails and changes nothing if a number is out of range, if an edited or
+ * inserted step would not apply at its place, if after a move an applied step would no longer
+ * apply, or if a move would redo or undo a step.  An edited layout step that applies only above
+ * loop steps moves there.  A history_undo right after the change takes it back. */
 bool history_rebase(struct history *h, const struct rebase *r, struct err *e);
 /* Inserts a step that does not apply to the current state before an applied step: at the latest
  * place where it is legal, but after `set accuracy`.  Returns false if there is no such place; *e,

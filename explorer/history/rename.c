@@ -77,7 +77,7 @@ struct renaming {
     struct err *why;
 };
 
-/* Adds the line to r->line if it applies; else sets *r->why. */
+/* Adds a new line to r->line if it applies, or sets *r->why if it does not apply. */
 static void propose(struct renaming *r, const char *text)
 {
     const struct step *s;
@@ -151,7 +151,7 @@ static void write_from(struct renaming *r, int i, const char *begun)
 }
 
 /* Returns the number after the last dot of a loop's name, 1 for "O.1"; -1: the name has no dot.
- * *stem: the length of the name before the dot. */
+ * *stem: the length of the name before the dot, or of the whole name. */
 static long part_of(const char *name, size_t *stem)
 {
     const char *dot = strrchr(name, '.');

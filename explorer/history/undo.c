@@ -77,7 +77,7 @@ static void repeat(struct history *h)
     h->n_done++;
 }
 
-/* Returns the state after b's current one; -1: that is the last one. */
+/* Returns the state after b's current one; -1: the current one is the last. */
 static int next_state(const struct history *h, const struct branch *b)
 {
     int id = b->tip;

@@ -36,7 +36,7 @@ struct cost_model {
     int n_used, used[FEATURES_ALL];       /* columns that the ensemble uses */
     int trained_at;                       /* number of samples at the last training; 0 = none */
     struct { double score, ms; } window[MODEL_WINDOW];  /* last predictions (a ring buffer) */
-    int predicted;                        /* number of samples predicted before they were added */
+    int predicted;  /* number of samples that an ensemble predicted before they were added */
     struct cost_model_stats stats;
 };
 
@@ -233,7 +233,8 @@ static bool on_round(void *ctx, const float *predicted, float *gradient, float *
 }
 
 /* Sets each label to log(estimated cycles / time), minus the weighted mean of the samples with a
- * time.  It tells how much faster the program is than its estimate predicts. */
+ * time: how much faster the program is than its estimate predicts.  Labels are limited to
+ * MOST_CORRECTION in size; programs that failed get the least one. */
 static void label_corrections(const struct cost_model *m, struct packs *p)
 {
     double sum = 0, weights = 0;

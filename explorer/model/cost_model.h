@@ -8,9 +8,9 @@
  *
  * The columns of the code (features.h) contain an estimate of a program's cycles.  If every sample
  * with a time has this estimate, the ensemble learns only a correction of it: the label is
- * y = log(cycles / time), minus the weighted mean of the samples.  The score is then the corrected
- * estimate.  A few samples suffice to learn how an operator differs from the estimate, but not what
- * makes a good program.
+ * y = log(cycles / time), minus the weighted mean of the samples, and limited to [-3, 3]; it is -3
+ * for programs that failed.  The score is then the corrected estimate.  A few samples suffice to
+ * learn how an operator differs from the estimate, but not what makes a good program.
  *
  * Before the first training, the score is the fraction of the peak speed that the estimate of
  * cycles predicts.  A program without an estimate gets a random score, which depends only on the
@@ -42,18 +42,18 @@ void cost_model_free(struct cost_model *m);              /* NULL is allowed */
 bool cost_model_add(struct cost_model *m, const struct features *f, double latency_ms);
 
 /* cost_model_train trains if there are enough new samples; else it returns true at once.
- * cost_model_train_now trains on any number of samples.  After an error, such as ERR_CANCEL, the
- * model predicts as before. */
+ * cost_model_train_now trains on any number of samples from 1 on.  A random model is never trained.
+ * After an error, such as ERR_CANCEL, the model predicts as before. */
 bool cost_model_train(struct cost_model *m, const struct cancel *c, struct err *e);
 bool cost_model_train_now(struct cost_model *m, const struct cancel *c, struct err *e);
 
 /* Predicts the scores of n programs: higher = faster.  The score is -INFINITY if a feature is not
- * finite, or if the program does not have the columns of the samples. */
+ * finite, if the program does not have the columns of the samples, or if XGBoost fails. */
 void cost_model_predict(struct cost_model *m, const struct features *f, int n, double *score);
 
-/* Accuracy of the predictions of the last n samples, at most MODEL_WINDOW.  Each prediction was
- * made before its sample was added.  pair_order, recall8 (k = 8): see rank.h.  known: false for
- * fewer than 16 samples, or if all times are equal. */
+/* Accuracy of an ensemble's predictions of the last n samples, at most MODEL_WINDOW.  Each
+ * prediction was made before its sample was added.  pair_order, recall8 (k = 8): see rank.h.
+ * known: false for fewer than 16 predictions, or if all times are equal. */
 #define MODEL_WINDOW 64
 struct model_accuracy { double pair_order, recall8; int n; bool known; };
 struct model_accuracy cost_model_accuracy(const struct cost_model *m);

@@ -148,9 +148,9 @@ void feature_level_bytes(struct nest *n)
 
 /* --- Strides and lines ----------------------------------------------------------------------- */
 
-/* Returns by how much e changes when var advances by one.  If that is not constant, returns the
- * mean over the range of var, with other variables in the middle of their ranges; if this mean is
- * 0, returns 1. */
+/* Returns by how much e changes (without the sign) when var advances by one.  If that is not
+ * constant, returns the mean over the range of var, with other variables in the middle of their
+ * ranges; if this mean is 0, returns 1. */
 static double slope(struct nest *n, const struct feature_site *s, const struct expr *e,
                     const struct expr *var)
 {

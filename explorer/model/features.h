@@ -65,7 +65,8 @@ struct feature_opts {
     const struct gen_work *code;
 };
 
-/* Computes the features of f in arena a.  `o` NULL: the defaults.  ERR_STEP: f stores nothing. */
+/* Computes the features of f in arena a.  `o` NULL: no option is set.  ERR_STEP: f stores
+ * nothing. */
 bool features_of(struct arena *a, const struct func *f, const struct feature_opts *o,
                  struct features *out, struct err *e);
 

@@ -73,7 +73,7 @@ struct nest {
 };
 
 /* Returns an interval that contains all values of e, if every variable is in its interval n->span.
- * It is never wider than e->lo to e->hi. */
+ * The interval of an operation is never wider than e->lo to e->hi. */
 struct span span_of(const struct nest *n, const struct expr *e);
 /* Sets n->span of a loop's variable, from the spans of the variables of outer loops. */
 void span_bind(struct nest *n, const struct tree *loop);

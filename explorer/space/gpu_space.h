@@ -3,11 +3,11 @@
  *     blocks threads | outer reductions | inner reductions | vthreads registers
  *
  * An output axis of extent e is split into ceil(e / (v t r)) blocks, v vthreads, t threads and r
- * elements of a register tile; a reduction into an outer and an inner part.  The last output axis
- * has the index x and the one before it y; all axes before these share z.  Tiles of the operands in
- * shared memory are copied at the last outer reduction, where they may have several stages (loop
- * pipeline).  All knobs are choices, so points are drawn, moved and crossed like those of a CPU's
- * space. */
+ * elements of a register tile; a reduction into an outer and an inner part.  Of the output axes
+ * with more than one element, the last has the index x and the one before it y; all axes before
+ * these share z.  Tiles of the operands in shared memory are copied at the last outer reduction,
+ * where they may have several stages (loop pipeline).  All knobs are choices, so points are drawn,
+ * moved and crossed like those of a CPU's space. */
 #ifndef TS_EXPLORER_SPACE_GPU_SPACE_H
 #define TS_EXPLORER_SPACE_GPU_SPACE_H
 #include "explorer/space/loop_space_impl.h"

@@ -59,7 +59,7 @@ struct layout_space {
     int n; const struct layout_knob *knob;
     double size;                          /* number of points, memory-equal ones included */
     /* The operator for the agents: log2 of N, I, O, H, W, KH, KW, stride, dilation and groups, then
-     * two zeros, which the agents replace by the step of an episode and the kind of the target. */
+     * two zeros.  The agents replace the first zero by the stage of the episode. */
     float op[OP_FEATURES];
     const struct layout_template *t;
 };
@@ -75,7 +75,7 @@ bool layout_space_new(struct arena *a, const char *spec, const char *const *pinn
  * part, what the inner part leaves counts as the extent: extent / factor[inner]. */
 int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
 /* Start points: the layouts that a person would try first.  LAST: channels last (a product: plain
- * rows of A and C), with weights in blocks of two vectors.  BLOCKS: channels in blocks of one
+ * rows of A and C), with weights in blocks of 32 channels.  BLOCKS: channels in blocks of one
  * vector. PLANES: channels as planes, so that the lanes of a vector are pixels; only for groups
  * with fewer channels than a vector has lanes.  A product has only LAST. */
 enum start_layout { START_LAST, START_BLOCKS, START_PLANES, START_LAYOUTS };
@@ -90,17 +90,19 @@ void layout_space_first(const struct layout_space *s, int64_t *factor);
 bool layout_space_next(const struct layout_space *s, int64_t *factor);
 
 /* Writes the step lines of a point in arena a; they are applied after the pinned ones.  *key (may
- * be NULL) is equal for two points exactly when every tensor that the lines lay out has
+ * be NULL) is a hash that is equal for two points when every tensor that the lines lay out has
  * memory-equal layouts (SPEC A.0, D.2).  ERR_FACTOR names the knob and its divisors. */
 bool layout_space_lines(const struct layout_space *s, struct arena *a, const int64_t *factor,
                         const char *const **line, int *n, uint64_t *key, struct err *e);
-/* Finds the factors whose lines give every tensor the same layout as these lines.  Returns false if
- * there are none, or if too many were tried.  *factor is then undefined, and *why (may be NULL)
- * names the first tensor for which no factors were found. */
+/* Finds factors whose lines give each tensor of the template a layout that is memory-equal to that
+ * of these lines; inlined tensors do not count.  Returns false if there are none, if too many were
+ * tried, or if the lines are wrong.  *factor is then undefined, and *why (may be NULL) names the
+ * first tensor for which no factors were found; it has no text if the lines are wrong. */
 bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
                        int64_t *factor, struct point_why *why);
 /* Returns the layout of the output as text, "N H/4 W/16 O/16 4h 16w 16o", which identifies a
- * family of layouts. */
+ * family of layouts.  If the output is pinned, returns the layout of the first tensor that is not;
+ * "" if all are. */
 const char *layout_space_family(const struct layout_space *s, struct arena *a,
                                 const int64_t *factor);
 

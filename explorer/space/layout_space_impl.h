@@ -33,8 +33,8 @@ struct template_tensor {
     int flip;  /* knob that swaps the first two outer parts (value 2); -1: none */
 };
 
-/* The tensors whose layouts the lines set: out, inp and ker unless pinned, then Inp_in. `state` has
- * the tiled dims of the first three. */
+/* The tensors whose layouts the lines set: out, inp and ker unless pinned, then perhaps Inp_in.
+ * `state` has the tiled dims of out, inp and ker, also of pinned ones. */
 struct layout_template {
     bool set_given;  /* whether the lines start with `set input_layout given` */
     int n_tensors;

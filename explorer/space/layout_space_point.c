@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BLOCK 32  /* channels of a block of weights in start points: two vectors of 16 */
+#define BLOCK 32  /* channels of a block of weights in a start point: two vectors of 16 */
 #define FEW 4     /* the same if lanes are pixels: these channels share the loads of the data */
 
 enum { OP_O = 2, OP_G = 9 };              /* places of O and groups in op of struct layout_space */

@@ -95,8 +95,8 @@ static void write_copies(struct line_writer *w)
                      name_at(w, w->plan->cache_read[o]));
 }
 
-/* Writes lines for a node with its own nest: vectorizes its last dim and, with several threads,
- * runs the first one in parallel. */
+/* Writes lines for a node with its own nest: vectorizes its last dim in multiples of 4, if they
+ * divide it, and with several threads runs the first dim in parallel. */
 static void write_root(struct line_writer *w, const char *name, const struct root_axes *r)
 {
     int64_t v = r->extent;

@@ -167,8 +167,8 @@ static void order_loops(const struct loop_space *s, const struct loop_point *p,
         push_level(plan, all, plain[i], LEVEL_S4, false);
 }
 
-/* Annotates inner loops: vectorizes the innermost loop; unrolls the tile, and as many innermost
- * reduction loops as the knob says. */
+/* Annotates inner loops, as far as the knobs say: vectorizes the innermost loop; unrolls the tile
+ * and some innermost reduction loops. */
 static void mark_inner(const struct loop_space *s, const struct loop_point *p,
                        struct loop_plan *plan)
 {
@@ -187,8 +187,8 @@ static void mark_inner(const struct loop_space *s, const struct loop_point *p,
     }
 }
 
-/* Makes the first q loops with more than one iteration parallel, for choice q + 1.  Choice 1,
- * `auto`: as few loops as give each thread more than 16 iterations.  Choice 0: none. */
+/* Makes the first q loops of S1 with more than one iteration parallel, for choice q + 1.  Choice 1,
+ * `auto`: as few loops as give each thread more than 16 iterations, or all.  Choice 0: none. */
 static void mark_parallel(const struct loop_space *s, const struct loop_point *p,
                           struct loop_plan *plan)
 {

@@ -300,7 +300,8 @@ static void lower_mark(int *mark, int depth)
     *mark -= *mark > depth;
 }
 
-/* Merges adjacent loops of one axis. */
+/* Merges adjacent loops of one axis that have the same annotation, and no tile, node or prefetch
+ * between them. */
 static void merge_leaves(struct recover_shape *x)
 {
     for (int i = 0; i + 1 < x->n;) {

@@ -7,7 +7,7 @@
 
 #define MOST_BODY 512  /* most unrolled statements (as the largest unroll step of TVM) */
 #define MOST_STATEMENTS 4096  /* most statements with the copies for borders and tails */
-#define MOST_LOCAL 32768                  /* most elements of a tile on the stack: 128 KiB */
+#define MOST_LOCAL 32768                  /* most elements of a tile on the stack: 128 KiB of f32 */
 #define MOST_LOOPS 64                     /* most loops of a stage */
 
 /* Sets the error, if e is not NULL, and returns false.  why: a format with at most one %lld, which
@@ -53,8 +53,9 @@ static bool factors_sound(const struct loop_space *s, const struct loop_point *p
 
 /* --- Vectors ---------------------------------------------------------------------------------- */
 
-/* Checks that a vector fills whole registers, or a power of two lanes of one register.  Other
- * vectors are allowed where no divisor fills whole registers. */
+/* Checks that a vector fills whole registers, or a power of two lanes of one register.  Where no
+ * divisor fills whole registers, multiples of 4 lanes are allowed too; if no divisor is one, the
+ * whole extent. */
 static bool vector_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
 {
     const struct loop_axis *x = &s->nest->axis[s->nest->vector];
@@ -214,8 +215,7 @@ static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *p
 }
 
 /* Checks the places of attached nodes and copies, and whether a result can be streamed.  S1 is
- * refused as a place where it is the same loop as S2, so that two points are never the same
- * schedule. */
+ * refused as a place where it is the same loop as S2, because both points would be one schedule. */
 static bool places_sound(const struct loop_space *s, const struct loop_point *p,
                          const struct loop_plan *plan, struct err *e)
 {

@@ -7,8 +7,8 @@
 #include "kernels/gen/gen.h"
 #include "kernels/nest/lower.h"
 
-#define MOST_TILE 32                      /* largest tile that does not divide its axis */
-#define MOST_VECTORS 4  /* a vector that does not divide its axis has at most this many registers */
+#define MOST_TILE 32  /* largest tile that does not divide its axis, unless the axis has cuts */
+#define MOST_VECTORS 4  /* most registers of a vector that does not divide its axis, without cuts */
 #define MOST_NEAR (1 << 20)  /* an operand of fewer bytes stays in the caches of a core */
 
 const char *const knob_kind_name[KNOB_KINDS] = {
@@ -444,8 +444,7 @@ static void find_prefetch(struct loop_builder *b)
 }
 
 /* Finds a result that may be streamed: the output of the last node of the chain, or of the main
- * nest without a chain.  It must have at least a quarter of the bytes of the last cache.  (Expert
- * schedules stream a result that has at least half of these bytes.) */
+ * nest without a chain.  It must have at least a quarter of the bytes of the last cache. */
 static void find_result(struct loop_builder *b)
 {
     static const char *const off_on[] = { "off", "on" };

@@ -4,14 +4,15 @@
  *     S1 S2 | R1 | S3 | R2 | S4      S: all output loops of a level, R: all reductions of a level
  *
  * An output dim that the layout does not divide is split into S1 S2 S3 S4.  Of a dim that the
- * layout tiles, the outer part (and N) is split into S1 S2, the inner part into S2 S3 S4.  A
- * reduction is split into R1 R2.  An accumulator tile is placed inside the last S2 loop, its S3 and
- * S4 loops are unrolled, and the last stored dim is vectorized.
+ * layout tiles, the outer parts (and N of a convolution) are split into S1 S2, the inner part into
+ * S2 S3 S4.  A reduction is split into R1 R2.  Knobs choose whether an accumulator tile is placed
+ * inside the last S2 loop, how far its S3 and S4 loops and reductions are unrolled, and whether the
+ * last stored dim is vectorized.
  *
  * If a block of an operand, a group, or a phase of a transposed convolution ends inside a loop, the
- * loop is also cut there, so that accesses remain affine (SPEC B.6).  The loops over phases of the
- * output and of the kernel then enclose the loops that they select; phases of the output may also
- * be just inside the loops over pixels.
+ * loop is also cut there if its factors allow it, so that accesses remain affine (SPEC B.6).  The
+ * loops over phases of the output and of the kernel then enclose the loops that they select; phases
+ * of the output may also be just inside the loops over pixels.
  *
  * For a GPU, whose threads share tiles of the operands, there is another space (gpu_space.h).
  *
@@ -84,7 +85,8 @@ struct loop_space {
  * (layouts, pinned steps).  If one of them schedules the loops of the main nest, the whole nest
  * stays as the lines make it; lines that only split loops do not pin it: these loops are split
  * further. Fails like program_replay; ERR_NAME: the main node is not a convolution or matrix
- * product, or the lines choose an algorithm. */
+ * product, or the lines choose an algorithm; ERR_RANK: the nest has too many loops; ERR_STEP: for a
+ * GPU, the lines schedule the main nest. */
 bool loop_space_new(struct arena *a, const char *spec, const char *const *line, int n,
                     const struct loop_opts *opts, const struct loop_space **out, struct err *e);
 
@@ -128,10 +130,11 @@ bool loop_point_equal(const struct loop_space *s, const struct loop_point *x,
 void loop_point_state(const struct loop_space *s, const struct loop_point *p,
                       float out[LOOP_STATE]);
 
-/* Whether a point is sound (this takes microseconds).  Its unrolled body has at most 512
+/* Whether a point is sound (this takes microseconds).  For a CPU: its unrolled body has at most 512
  * statements, and about 4096 with its copies for borders, phases and tails; accumulators fit into
- * registers when they are unrolled; vectors are whole registers where the extent allows it; local
- * tiles have at most 128 KiB.  False: *e (may be NULL) says which rule fails. */
+ * registers when they are unrolled; a vector has whole registers, or a power of two lanes of one,
+ * where the extent allows it; local tiles have at most 32768 elements.  For a GPU, see gpu_sound.c.
+ * False: *e (may be NULL) says which rule fails. */
 bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e);
 /* Whether the code of a lowered point has at most 4096 statements; compiling more would take
  * seconds. */

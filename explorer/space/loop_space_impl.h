@@ -25,7 +25,7 @@ struct loop_axis {
     /* whether some blocks are longer than the axis, and end inside it at different places */
     bool straddles;
     int parts; enum loop_level level[LOOP_PARTS];
-    int knob;  /* the knob of its split; -1: it has one part, at level[0] */
+    int knob;  /* the knob of its split; -1: it is not split */
     unsigned operands;  /* bit o: whether the index of operand o depends on the axis */
 };
 
@@ -83,7 +83,7 @@ struct loop_plan {
     int consumer, pad;
     int cache_write;                      /* loop where the tile is placed; AT_NONE: no tile */
     int cache_read[OPERANDS];             /* loop where the copy is placed; AT_NONE: no copy */
-    int prefetch[OPERANDS];               /* loop whose later iterations are prefetched */
+    int prefetch[OPERANDS];  /* loop whose later iterations are prefetched; AT_NONE: no prefetch */
     int64_t ahead[OPERANDS];              /* number of iterations to prefetch ahead */
 };
 enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,

@@ -17,7 +17,7 @@ struct follow_round {
     bool open, refused;
     bool learned;  /* whether `score` can rank: a prediction, or an estimate from the code */
     double score;                        /* about best latency / its latency */
-    /* how many candidates of the round have better scores, and how many there are */
+    /* how many scored candidates of the round have better scores, and how many there are */
     int better, pool;
     int apart;  /* in how many knobs the nearest measured point of its layout differs; -1: none */
 };
@@ -26,8 +26,9 @@ struct follow {
     int n_lines; const char *const *line;               /* the schedule */
     /* The members below are filled in by the search. */
     struct point_why why;                /* why it is no point in the space of its layout */
-    /* `opened`, `proposed`: number of trials before its layout was opened, and before the search
-     * proposed it; -1: not yet.  `trial`: the number of its own trial; -1: not measured yet */
+    /* `opened`, `proposed`: number of trials before the first round in which its layout was open,
+     * and in which it was proposed; -1: not yet.  `trial`: the number of its own trial; -1: not
+     * measured yet */
     int opened, proposed, trial;
     double ms;                           /* its latency; valid once trial >= 0 */
     VEC(struct follow_round) round;

@@ -89,7 +89,8 @@ static void layout_state(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT
 }
 
 /* Returns the arm of a layout: an existing arm with a memory-equal layout, or a new one that has
- * the pinned lines and the lines of the template.  -1: the layout has no loop space. */
+ * the pinned lines and the lines of the template.  -1: the layout is not valid or has no loop
+ * space. */
 static int arm_open(void *ctx, const int64_t *factor)
 {
     struct kernels *k = ctx;

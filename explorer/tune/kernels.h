@@ -24,7 +24,7 @@ struct kernels_opts {
     /* For a GPU: whether the simulator (measure.gpu) rates the candidates, and no device times
      * them. If so, tune_candidate.ms is a simulated time. */
     bool simulated;
-    int jobs;  /* number of compilers, and of ranking threads; 0: one for each core */
+    int jobs;  /* number of compilers, and (at most 16) ranking threads; 0: one for each core */
     uint64_t seed;                       /* seed of the model */
 };
 
@@ -32,22 +32,23 @@ struct kernels_opts {
                                   * the GPU one after the other */
 
 struct kernels;
-/* Makes the problem.  A seed that changes a pinned layout gets the pins instead, and is left out if
- * it is then not valid.  Fails on errors in the spec, the pins or the first seed; and with ERR_ENV
- * for a GPU's target if there is no GPU, unless o->simulated is set.  If the operator has no layout
- * template, its layouts stay fixed, and *note (may be NULL) says so. */
+/* Makes the problem.  A seed other than the first that changes a pinned layout gets the pins
+ * instead, and is left out if it is then not valid.  Fails on errors in the spec, the pins or the
+ * first seed; and with ERR_ENV for a GPU's target if there is no GPU, unless o->simulated is set.
+ * *note (may be NULL): why no new layouts are searched, or why there is no cost model; unchanged if
+ * neither is the case. */
 bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char **note,
                  struct err *e);
 void kernels_free(struct kernels *k);
 const struct tune_problem *kernels_problem(const struct kernels *k);
 /* Returns the seeds, for search_new. */
 const struct tune_seed *kernels_seeds(const struct kernels *k, int *n);
-/* Measures the program after each of n lines: out[i] is the measurement after i lines.  Slow
+/* Measures the program after 0 to n lines: out[i] is the measurement after i lines.  Slow
  * programs are measured as long as fast ones; only a hopelessly slow one counts as a timeout.
- * Nothing is simulated.  Fails like tune_problem.measure. */
+ * Nothing is simulated.  Fails like tune_problem.measure, and on errors in the lines. */
 bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                            struct measurement *out, const struct cancel *cancel, struct err *e);
 double kernels_layouts(const struct kernels *k);     /* number of layouts; 1: fixed */
-/* Returns the number of points in the loop space of an arm; 0: it has no loop space. */
+/* Returns the number of points in the loop space of an arm; 0: closed, or without a loop space. */
 double kernels_points(struct kernels *k, int arm);
 #endif

@@ -1,6 +1,6 @@
 /* Measures candidates for a GPU: the GPU times each candidate or, if k->o.simulated is set, the
  * simulator rates it.  Before the fastest candidate of a batch becomes the best, its host twin is
- * checked, so that a kernel with a race never wins the search. */
+ * checked, so that no kernel whose twin shows a race becomes the best. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

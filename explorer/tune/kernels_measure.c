@@ -8,9 +8,10 @@
 #include "profile/measure/program_text.h"
 
 enum {
-    /* Limits on code size. gcc takes 1.5 to 2 s for every 100 KB of C.  Code that is more than
-     * twice as large as that of the fastest candidate, or larger than MOST_BYTES, is not tried.
-     * Code of more than MOST_STATEMENTS statements is refused before its C is generated. */
+    /* Limits on code size, except for seeds. gcc takes 1.5 to 2 s for every 100 KB of C.  Code of
+     * more than SMALL_BYTES is not tried if it is more than twice as large as that of the fastest
+     * candidate, or larger than MOST_BYTES.  Code of more than MOST_STATEMENTS statements is
+     * refused before its C is generated. */
     MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 64 << 10,
     /* Code of this size must promise twice the speed of short code, because compiling it takes more
      * time. */

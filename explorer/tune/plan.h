@@ -1,13 +1,13 @@
-/* Budgets (SPEC E.1).  A budget counts measurements, including failed ones.  The joint stage gets
- * three tenths of it, and the loop-only stage the rest.  Each stage measures batches of 8; its last
- * batch takes what is left, so that the total is exact: 1000 = (37 * 8 + 4) + (87 * 8 + 4). */
+/* Budgets (SPEC E.1).  A budget counts measurements, including failed ones.  By default the joint
+ * stage gets three tenths of it, and the loop-only stage the rest.  A stage measures batches of 8
+ * or fewer; its last batch takes what is left: 1000 = (37 * 8 + 4) + (87 * 8 + 4). */
 #ifndef TS_EXPLORER_TUNE_PLAN_H
 #define TS_EXPLORER_TUNE_PLAN_H
 #include <stdbool.h>
 
 enum {
-    TUNE_BATCH = 128,                   /* points generated in one round; steps of an episode */
-    TUNE_TOP = 8,                       /* number of these that are measured */
+    TUNE_BATCH = 128,                   /* about the points of a round; steps of an episode */
+    TUNE_TOP = 8,                       /* most of these that are measured */
     TUNE_ROUNDS = 2,                    /* rounds for each layout of the joint stage (GAP-14) */
     TUNE_PREFILTER = 8,                 /* layouts drawn for each layout that is tried */
     TUNE_PREFILTER_POINTS = 32          /* points of each drawn layout that the model scores */
@@ -26,11 +26,10 @@ struct plan plan_with(int budget, int joint);
  * ends. */
 int plan_batch(int left);
 int plan_batches(int stage_budget);
-/* Returns how many layouts the joint stage visits with `joint` measurements.  *rest: the
- * measurements that remain for the best layout.  For example, of 300 measurements 18 layouts get 16
- * each, and 12 remain. */
+/* Returns for how many layouts `joint` measurements suffice.  *rest: the measurements that remain
+ * for the best layout.  For example, of 300 measurements 18 layouts get 16 each, and 12 remain. */
 int plan_layouts(int joint, int rounds, int *rest);
 enum { TUNE_FEW_LAYOUTS = 3 };  /* with fewer layouts, the layout space counts as not searched */
-/* Returns the smallest budget that visits TUNE_FEW_LAYOUTS layouts. */
+/* Returns the smallest budget that suffices for TUNE_FEW_LAYOUTS layouts. */
 int plan_layouts_from(void);
 #endif

@@ -1,6 +1,6 @@
 /* The problem that the search solves: layouts, each with a space of loop points (an *arm*), a
  * model that ranks candidates, and a function that measures them.  The search knows nothing else,
- * so that tests can run it on artificial landscapes (tests/unit/tune_landscape.h). kernels.c is
+ * so that tests can run it on artificial landscapes (tests/unit/tune_landscape.h). kernels.h is
  * the real problem. */
 #ifndef TS_EXPLORER_TUNE_PROBLEM_H
 #define TS_EXPLORER_TUNE_PROBLEM_H
@@ -27,7 +27,7 @@ struct tune_candidate {
     bool scored, illegal;  /* whether it has a score; whether it is not a valid program */
     double score;                        /* about best latency / this candidate's latency */
     void *model;                         /* data of the problem, such as features */
-    /* whether it is the start point of its arm, which is measured whatever its score is */
+    /* whether it is a start point of its arm (point_starts), which is ranked before other points */
     bool start;
     bool explored;                       /* whether it was chosen at random, and not by its score */
     bool seed, replayed;  /* whether it is a seed; whether an earlier run has measured it */
@@ -48,8 +48,8 @@ struct tune_candidate {
  * there were too few candidates. */
 struct tune_accuracy { bool known; double pair_order, recall8; int n; };
 
-/* Called for each candidate as soon as it is measured, or is known not to be measured (OUTCOME_ENV,
- * OUTCOME_CANCEL). */
+/* Called for a candidate as soon as it is measured, or is known not to be measured (OUTCOME_ENV,
+ * OUTCOME_CANCEL).  After a cancel, it need not be called. */
 typedef void (*tune_measured_fn)(void *ctx, struct tune_candidate *c);
 
 struct tune_problem {
@@ -115,7 +115,7 @@ struct tune_problem {
     void (*accuracy)(void *ctx, struct tune_accuracy *out);
 
     /* Measures n candidates and calls done(done_ctx, c) for each.  Returns false after a cancel, or
-     * if the environment lacks something; the remaining candidates are then not measured. */
+     * if the environment lacks something; some candidates are then not measured. */
     bool (*measure)(void *ctx, struct tune_candidate **c, int n, tune_measured_fn done,
                     void *done_ctx, const struct cancel *cancel, struct err *e);
     /* Sets the time spent so far on compiling and on running kernels, in seconds of wall clock.

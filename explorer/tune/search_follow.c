@@ -1,5 +1,5 @@
-/* Watches one schedule: scores it together with the candidates of every round, but never measures
- * it. The search itself is not affected. */
+/* Watches one schedule: scores it together with the candidates of every round in which its layout
+ * is open, but does not measure it. The choices of the search are not affected. */
 #include "explorer/tune/search_impl.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* The outer loop of the joint stage: chooses the next layout (SPEC E.2).  First come some layouts
  * of the seeds, fastest first; then start layouts of the template; then layouts from the strategy.
- * The strategy draws several layouts, and the search takes the one with the best score of the model
- * among some random points.  When the rest of the budget is too small for another layout, the best
- * layout gets it. */
+ * The strategy draws several layouts (one if nothing ranks them), and the search takes the one with
+ * the best score among some random points.  When no layout is left, or the rest of the budget is
+ * too small for another one, the best layout gets this rest. */
 #include "explorer/tune/search_impl.h"
 
 #include <limits.h>
@@ -65,8 +65,8 @@ int search_good_arm(const struct search *s, int rank, double near)
 }
 
 /* Returns how many layouts of seeds are visited at most.  Most visits go to new layouts, because a
- * measured seed already says something about its layout.  If only two layouts can be visited, both
- * are new ones. */
+ * measured seed already says something about its layout.  If at most two layouts can be visited,
+ * they are new ones.  If layouts are fixed, there is no limit. */
 static int most_seed_arms(const struct search *s)
 {
     int rest, room = plan_layouts(s->plan.joint - s->n_seeds, s->o.rounds, &rest);
@@ -74,8 +74,8 @@ static int most_seed_arms(const struct search *s)
     return s->p->n_actions == 0 ? INT_MAX : n > MAX_SEED_ARMS ? MAX_SEED_ARMS : n;
 }
 
-/* Whether the layout of an arm is only a default: the arm has no seed, or only the operator without
- * steps.  Start layouts are then tried instead. */
+/* Whether start layouts are tried instead of the layout of an arm, because that is only a default:
+ * the arm has no seed, or only the operator without steps. */
 static bool is_bare(const struct search *s, int arm)
 {
     bool bare = s->p->n_actions > 0 && s->p->layout_start && !s->o.cold;
@@ -127,8 +127,8 @@ static double promise(struct search *s, int arm)
 struct draw { int arm; int64_t *factor; double score; };
 
 /* Draws a layout that was not tried yet and is not one of the n others.  Returns false if the
- * search must stop, the strategy has no layout left, or it draws only known layouts.  *out is then
- * the last layout drawn that was tried before, or unchanged if none was. */
+ * search must stop, the strategy has no layout left, or MAX_DRAWS draws give no such layout.  *out
+ * is then the last layout drawn that was tried before, or unchanged if none was. */
 static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
@@ -180,9 +180,9 @@ static int draw_layout(struct search *s)
     return draw[best].arm;
 }
 
-/* Returns the arm of the next start layout; -1: there is none.  The search tries all start layouts,
- * because only measuring tells which one suits an operator.  But the second and later ones must
- * leave room for one layout of the strategy. */
+/* Returns the arm of the next start layout; -1: there is none, or no budget for it.  The search
+ * tries several start layouts, because only measuring tells which one suits an operator.  The
+ * second and later ones must leave budget for one layout of the strategy. */
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};

@@ -96,8 +96,8 @@ static bool is_new(const struct search *s, const struct tune_candidate *c)
     return !c->illegal && !text_set_find(&s->measured, c->text, c->hash);
 }
 
-/* Picks the candidates with the best ranks.  With probability epsilon * want, the last one picked
- * is instead any of the others. */
+/* Picks the candidates with the best ranks.  If there are more than `want`, the last one picked is,
+ * with probability epsilon * want, instead any of the others. */
 static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
 {
     struct pool_ranked *r = ARENA_ARRAY(s->round, struct pool_ranked, s->pool.len);
@@ -121,9 +121,9 @@ static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
     return n_out;
 }
 
-/* Picks candidates when no model ranks them.  Start points, and all points of an ordered strategy,
- * are picked in order; others at random.  Only picked candidates are scored, which shows whether
- * they are valid. */
+/* Picks candidates when nothing ranks them.  Start points, and all points of an ordered strategy,
+ * are considered in order; others at random.  Scores only the candidates that it considers, which
+ * shows whether they are valid. */
 static int pick_any(struct search *s, int want, struct tune_candidate **out)
 {
     int n = s->pool.len, n_out = 0;

@@ -1,4 +1,4 @@
-/* The table of strategies, and two strategies without state: random and exhaustive. */
+/* The table of strategies, and the two simplest ones: random and exhaustive. */
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/search_impl.h"
 

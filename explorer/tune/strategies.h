@@ -5,11 +5,11 @@
 
 int strategy_count(void);
 const struct strategy *strategy_get(int i);
-/* Finds a strategy. ERR_NAME suggests the nearest name. */
+/* Finds a strategy.  NULL: there is no such strategy (ERR_NAME). */
 const struct strategy *strategy_find(const char *name, struct err *e);
 
 extern const struct strategy strategy_ppo, strategy_evo, strategy_sa, strategy_q,
     strategy_random, strategy_exhaustive;
-/* Draws a uniform layout, for strategies that do not search layouts. */
+/* Draws a uniform layout.  `state` is not used. */
 bool strategy_random_layout(struct search *s, void *state, int64_t *factor);
 #endif

@@ -16,8 +16,10 @@ struct strategy {
     /* Draws the next layout; false: none is left. */
     bool (*layout)(struct search *s, void *state, int64_t *factor);
     /* Receives the reward of a drawn layout: 1 - best / l_ref, clipped to [-4, 1] (SPEC E.3).
-     * Called for each layout before the next one is drawn, with the reward that the model predicts
-     * (measured = false); and again after the layout was tried (measured = true).  May be NULL. */
+     * Called for each layout before the next one is drawn, with a predicted, known or assumed
+     * reward (measured = false); and again after the layout was tried (measured = true).  If only
+     * known layouts were drawn, called once more for the last one (measured = true).  May be
+     * NULL. */
     void (*layout_learn)(struct search *s, void *state, const int64_t *factor, double reward,
                          bool measured);
     /* Adds points of an arm to the pool (search_add). round: number of the round in this visit,

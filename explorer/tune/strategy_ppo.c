@@ -1,10 +1,10 @@
 /* Cross-exploration by agents (ALT 5.2, SPEC E.2, E.3).  The layout actor draws the splits of a
- * layout one after the other.  In the space of this layout the first round is random.  Every later
- * round is an episode of 128 steps; in each step one actor moves its knob.  (If all knobs moved at
- * once, the second point of a walk would have nothing in common with the first.)  To stay near good
- * points, an episode consists of walks of 8 steps, which start alternately at one of the best
- * points and at a random point.  The reward of a point that was not measured uses the latency that
- * the model predicts.
+ * layout one after the other.  In the joint stage the first round of a layout is random.  Every
+ * other round, once points can be ranked and one was fast, is an episode of 128 steps; in each step
+ * one actor moves its knob.  (If all knobs moved at once, the second point of a walk would have
+ * nothing in common with the first.)  To stay near good points, an episode consists of walks of 8
+ * steps, which start alternately at one of the best points and at a random point.  The reward of a
+ * point that was not measured uses the latency that the model predicts.
  *
  * With ALT's reward U - l and walks that start at good points, agents learn to stay there, and soon
  * propose nothing new.  Here no agent can stay, and the reward of a step is the change that the
@@ -25,7 +25,7 @@ enum { WALK = 8, ELITE = 8 };
 
 struct ppo {
     struct agents *agents;
-    VEC(int64_t *) drawn;                /* layouts that the actor drew since the last reward */
+    VEC(int64_t *) drawn;  /* layouts that the actor drew since the last measured reward */
     int draws;  /* number of layouts drawn so far, by the actor or at random */
     double at;                           /* reward U - l of s->point, where the walk is now */
     struct str *out;                     /* receives the weights at the end, or NULL */
@@ -121,14 +121,15 @@ static double reward_of(struct search *s, struct tune_candidate *c)
 
 /* Returns the reward of a step from a point with reward `at` to a point with reward `now`.  It is
  * limited to [-1, 1], because large negative rewards would make the agents learn only to avoid
- * failures.  is_new: whether this round has not proposed the second point before. */
+ * failures.  is_new: whether the second point was neither measured before nor proposed in this
+ * round; an invalid point counts as new. */
 static double earned(double at, double now, bool is_new)
 {
     return is_new ? fmax(-1, fmin(now - at, 1)) : -1;
 }
 
-/* Sets s->next to s->point with one knob moved in the direction that its actor chooses.  The knobs
- * take turns; after all had a turn, their order is drawn anew. */
+/* Sets s->next to s->point with one knob moved, if it can move, in the direction that its actor
+ * chooses.  The knobs take turns; after all had a turn, their order is drawn anew. */
 static void take_step(struct search *s, struct ppo *x, int arm, int step)
 {
     float seen[LOOP_STATE];

@@ -8,7 +8,7 @@
 
 /* Finds the lines of a program that are needed to generate the same C, in arena a.  Lines that
  * cannot be moved or dropped without changing the C remain.  target: of the C; NULL: the best CPU
- * target, or a GPU if loops are bound.  Fails like program_replay on errors in the lines. */
+ * target, or a GPU if loops are bound.  Fails if the lines do not generate C. */
 bool tidy_lines(struct arena *a, const char *spec, const struct target *target,
                 const char *const *line, int n, const char *const **out, int *n_out, struct err *e);
 /* Whether the lines x and y generate the same C, except for names, comments and blanks.  False also

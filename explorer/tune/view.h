@@ -32,7 +32,7 @@ struct tune_view {
     int stage_budget, stage_done;
     struct tune_times times;
     double time_limit_s;                 /* 0: no time limit */
-    double left_s;                       /* estimate at the present rate; NAN: unknown */
+    double left_s;  /* estimate at the present rate, within the time limit; NAN: unknown */
     int n_trials;
     const struct tune_candidate *const *trial;           /* trials in order of measuring */
     int n_arms;
@@ -42,7 +42,7 @@ struct tune_view {
     double best_ms, start_ms;            /* start: of the first seed; INFINITY: none, or not ok */
     int failed[TUNE_OUTCOMES];           /* number of failed candidates by enum outcome */
     int replayed;
-    int64_t illegal;  /* number of points that are not valid programs; they are not measured */
+    int64_t illegal;  /* number of points that are not valid programs, or of too large code */
     struct tune_accuracy accuracy;
     struct tune_agents agents;
 };

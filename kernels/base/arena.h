@@ -31,8 +31,8 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 void *xmalloc(size_t size_bytes);
 void *xcalloc(size_t n, size_t size_bytes);
 void *xrealloc(void *p, size_t size_bytes);
-/* xmalloc for the elements of a tensor.  Large arrays get huge pages, because page faults of small
- * pages would take longer than filling the array. */
+/* xmalloc for the elements of a tensor.  Asks for huge pages for a large array, because page faults
+ * of small pages would take longer than filling the array. */
 void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
 /* Between memory_keep and memory_give_back, the process keeps freed arrays and reuses them.  This
@@ -42,8 +42,8 @@ void memory_keep(void);
 void memory_give_back(void);
 
 /* fail() ends the program because memory is exhausted or an invariant is broken.  Nothing else
- * below app/ ends the program.  fail() runs the hook (in which the screen restores the terminal),
- * prints the message to stderr and aborts. */
+ * below app/ ends tilescope (the runner is another program).  fail() runs the hook, in which the
+ * screen restores the terminal, prints the message to stderr and aborts. */
 void fail_set_hook(void (*hook)(void));
 _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -39,7 +39,7 @@ struct deadline *deadline_new(const struct cancel *other, double seconds)
     d->until_s = clock_s() + seconds;
     d->threaded = pthread_create(&d->thread, NULL, watch, d) == 0;
     if (!d->threaded)
-        d->raised.whole = other;          /* it can still be cancelled, but has no limit */
+        d->raised.whole = other;          /* `other` still cancels, but there is no time limit */
     return d;
 }
 

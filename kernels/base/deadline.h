@@ -5,7 +5,8 @@
 #include "kernels/base/subprocess.h"
 
 struct deadline;
-/* Makes a cancel flag that is raised after `seconds`, or when `other` (NULL: none) is raised. */
+/* Makes a cancel flag that is raised after `seconds`, or when `other` (NULL: none) is raised.  If
+ * no thread can be started, there is no time limit. */
 struct deadline *deadline_new(const struct cancel *other, double seconds);
 struct cancel *deadline_cancel(struct deadline *d);
 /* Whether the flag was raised because its time was up, not because `other` was raised. */

@@ -19,8 +19,8 @@ struct dialog {
     struct spawned program;
     int fd;                               /* a socket rather than two pipes: a write to a program
                                            * that has ended must not raise SIGPIPE */
-    struct str unread, message;           /* unread: received bytes that no line was taken from
-                                           * yet; message: the last line that was no answer */
+    struct str unread, message;           /* unread: the received bytes after the last line taken;
+                                           * message: the last line without the word `first` */
     size_t searched;                      /* the first `searched` bytes of unread have no newline */
 };
 
@@ -74,7 +74,7 @@ static bool take_line(struct dialog *d, struct str *line)
 }
 
 /* Waits at most one tick for output, and receives it. Returns false when the program has closed its
- * output, or when its line is longer than MAX_LINE_BYTES. */
+ * output, or when a line is longer than MAX_LINE_BYTES. */
 static bool receive(struct dialog *d)
 {
     char chunk[16384];

@@ -11,11 +11,13 @@ struct dialog *dialog_open(const char *const *argv, struct err *e);
  * next dialog_hear reports this. */
 void dialog_say(struct dialog *d, const char *line);
 /* Sets *line to the next line of the program that starts with the word `first`, without that word
- * and the newline.  Other lines of its stdout or stderr are messages; errors quote the last one.
- * Fails with ERR_TIMEOUT after limit_s, with ERR_CRASH when the program has ended or a line is
- * longer than 64 MiB, and with ERR_CANCEL when c is raised. */
+ * and the newline.  Other lines of the program's stdout or stderr are messages.  Fails with
+ * ERR_TIMEOUT after limit_s, with ERR_CANCEL when c is raised, and with ERR_CRASH when the program
+ * has closed its output (the error quotes the last message) or a line is longer than 64 MiB.  A
+ * failure may change *line. */
 bool dialog_hear(struct dialog *d, const char *first, double limit_s, const struct cancel *c,
                  struct str *line, struct err *e);
-/* Closes the program's stdin, and kills the program if it does not end then. d may be NULL. */
+/* Closes the program's stdin, waits up to 1 s for the program to end, and then ends its process
+ * group.  d may be NULL. */
 void dialog_close(struct dialog *d);
 #endif

@@ -20,7 +20,7 @@ static int furthest(const struct diff *x, int d, int k)
     return x->path.data[d][k + d];
 }
 
-/* Whether the best way to diagonal k with d differences ends with a line that only `b` has. */
+/* Whether the d-th difference on the best way to diagonal k is a line that only `b` has. */
 static bool comes_down(const struct diff *x, int d, int k)
 {
     return k == -d || (k != d && furthest(x, d - 1, k - 1) < furthest(x, d - 1, k + 1));

@@ -37,7 +37,7 @@ static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf
     }
 }
 
-/* Opens path for reading. regular: refuses pipes and devices, because opening them may block. */
+/* Opens path for reading. regular: refuses pipes and devices, because reading them may block. */
 static int open_readable(const char *path, bool regular, size_t max_bytes, struct err *e)
 {
     struct stat st;

@@ -1,4 +1,4 @@
-/* Reads whole files, writes files atomically (file_write.c), and finds the XDG folders. */
+/* Reads files, writes them atomically (file_write.c), and finds the XDG folders. */
 #ifndef TS_BASE_FILE_H
 #define TS_BASE_FILE_H
 #include <stdbool.h>
@@ -11,8 +11,7 @@
 /* Reads a whole file, pipe or device of at most max_bytes ("-" is standard input).  Fails with
  * ERR_IO, or with ERR_CANCEL when a signal interrupts the reading. */
 bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *e);
-/* Like file_read, for a name that the user did not type: it reads only regular files, so that it
- * never blocks. */
+/* Like file_read, but reads only regular files, because a pipe or a device could block. */
 bool file_read_regular(const char *path, size_t max_bytes, struct str *out, struct err *e);
 
 /* Reads the beginning of a file, at most n - 1 bytes, and ends it with a NUL.  Returns the number
@@ -27,19 +26,21 @@ uint64_t file_seen(const char *path);
 
 /* Replaces a file atomically: writes a file beside the target, calls fsync and renames it, so that
  * a reader sees either the old file or the new one, even after a kill.  Keeps owner, group and mode
- * of the old file, and follows links.  A pipe or a device ("/dev/stdout") is written to directly.
- * A lock (FILE.tilescope-lock) lets only one process write at a time.  Fails with ERR_CHANGED, and
- * writes nothing, if the file exists and is not in the state `seen`. */
+ * of the old file as far as allowed, and follows links.  A lock (FILE.tilescope-lock) lets only one
+ * process write at a time.  Fails with ERR_IO; or with ERR_CHANGED, and writes nothing, if the file
+ * exists and is not in the state `seen`.  A pipe or a device ("/dev/stdout") is written to
+ * directly, whatever `seen` is. */
 bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
 /* Like file_replace, whatever the file contains now. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
-/* Like file_write_atomic, but does not follow links and does not call fsync, which may take as long
- * as many redraws.  The file survives the end of this process, but perhaps not a power failure. */
+/* Like file_write_atomic, but replaces a link, pipe or device itself, and does not call fsync,
+ * which may take as long as many redraws.  The file survives the end of this process, but perhaps
+ * not a power failure. */
 bool file_write_quick(const char *path, const char *data, size_t n, struct err *e);
-/* Removes the temporary files of killed writers from a folder. */
+/* Removes the lock files of killed writers from a folder. */
 void file_tidy(const char *dir);
-/* Whether the kind of the file and its permissions let file_write_atomic write it. Writes nothing;
- * fails with the errors of file_write_atomic. */
+/* Whether the kind of the file, and the permissions of its folder (of a pipe or device: its own),
+ * let file_write_atomic write it.  Writes nothing; fails with ERR_IO. */
 bool file_may_write(const char *path, struct err *e);
 /* Whether path still names the open file: false after somebody renamed or removed it. */
 bool file_is_named(int fd, const char *path);
@@ -66,8 +67,8 @@ const char *path_beside(struct arena *a, const char *other, const char *path);
 const char **dir_list(struct arena *a, const char *dir, const char *suffix, int *n);
 
 /* Set *out to $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope or $XDG_DATA_HOME/tilescope,
- * without a trailing slash.  The usual defaults apply (/tmp/tilescope-UID when there is no home),
- * and the folder is created.  Files in the cache can be made anew, files in data cannot. */
+ * without a trailing slash.  The usual defaults apply (/tmp/tilescope-UID when $HOME cannot be
+ * used), and the folder is created.  Files in the cache can be made anew, files in data cannot. */
 bool dir_cache(struct str *out, struct err *e);
 bool dir_state(struct str *out, struct err *e);
 bool dir_data(struct str *out, struct err *e);

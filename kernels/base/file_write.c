@@ -1,12 +1,12 @@
 /* Writes files that other processes may read and write at the same time.
  *
  * This works as in git.  A process that replaces FILE first creates FILE.tilescope-lock, writes the
- * new content into it and renames it to FILE.  Under the lock, it compares FILE with the state that
- * it read before, so that two writers cannot both find FILE unchanged.
+ * new content into it and renames it to FILE.  Under the lock, the process compares FILE with the
+ * state that it read before, so that two writers cannot both find FILE unchanged.
  *
  * The creator of a lock file also locks it with flock; the system releases this lock when the
- * process ends, however it ends.  A lock file that can be locked was therefore left by a killed
- * process, and is removed. */
+ * process ends, however it ends.  A lock file that can be locked counts as left by a killed
+ * process, and is removed (take_lock: its creator may just not have locked it yet). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -48,8 +48,8 @@ uint64_t file_seen(const char *path)
     return seen;
 }
 
-/* Whether the file is unchanged.  A file that was deleted in the meantime counts as unchanged,
- * since the write can then lose nothing. */
+/* Whether the file may be replaced: it is in the state `seen`, or `seen` is FILE_ANYTHING, or the
+ * file was deleted in the meantime, so that the write can lose nothing. */
 static bool is_as_seen(const char *target, uint64_t seen)
 {
     uint64_t now = seen == FILE_ANYTHING ? seen : file_seen(target);
@@ -64,8 +64,8 @@ static bool changed(const char *path, uint64_t seen, struct err *e)
                    : "write to another name, or open the file again and repeat the change");
 }
 
-/* Finds the file to write: path itself, or what it links to when that is a regular file, so that
- * a link remains a link.  Directories and dangling links are refused. */
+/* Finds the file to write: path itself, or the file that path links to, so that a link remains a
+ * link.  Refuses dangling links and everything but regular files. */
 static bool find_target(const char *path, struct str *target, struct err *e)
 {
     struct stat st;
@@ -138,8 +138,9 @@ void file_tidy(const char *dir)
 }
 
 /* Creates and locks the lock file; on a file system without locks, only creates it.  Before the
- * file is locked, another process may remove it as a leftover; this process then tries again.
- * Returns a descriptor, or -1 with errno, which is EEXIST while another process has the lock. */
+ * file is locked, another process may remove it as a leftover; this process then tries again, for
+ * LOCK_WAIT_MS.  Returns a descriptor, or -1 with errno, which is EEXIST if another process has the
+ * lock. */
 static int take_lock(const char *lock)
 {
     for (int ms = 0; ms <= LOCK_WAIT_MS; ms += LOCK_NAP_MS) {
@@ -197,8 +198,9 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Copies owner, group and permissions of the replaced file as far as allowed.  If the owner cannot
- * be kept, drops set-id bits.  If the group cannot be kept, gives it no more rights than others. */
+/* Copies owner, group and permissions of the replaced file as far as allowed.  If owner and group
+ * cannot both be kept, drops set-id bits.  If the group cannot be kept, gives the group no more
+ * rights than others have. */
 static bool keep_owner(int fd, const struct stat *old)
 {
     struct stat st;

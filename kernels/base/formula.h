@@ -5,7 +5,7 @@
  *     sum = term { + - term }      term = unary { * / unary }   unary = - unary | atom
  *     atom = number | "text" | true | false | name | ( or ) | function ( sum { , sum } )
  *     name = word { . word or digits }
- *     function = min | max | mean | geomean (of several numbers) | floor | ceil | log | abs
+ *     function = min | max | mean | geomean (of 1 to 64 numbers) | floor | ceil | log | abs
  *
  * Types are strict: a number is no truth value.  When the left side of && or || decides, the names
  * of the right side are not looked up, so that
@@ -22,7 +22,7 @@ struct formula_value {
     enum formula_type type;
     double number;
     bool truth;
-    const char *text; size_t n;  /* TEXT: n bytes, in the formula or owned by its formula_names */
+    const char *text; size_t n;  /* TEXT: n bytes of the formula, or owned by ctx */
     int from, to;                        /* position in the formula, set by the evaluator */
 };
 
@@ -31,7 +31,7 @@ struct formula_value {
 typedef bool formula_names(void *ctx, const char *name, struct formula_value *out, struct err *e);
 
 /* Evaluate expr. ERR_SYNTAX: malformed. ERR_TYPE: a value has the wrong type. ERR_RANGE: a division
- * by 0, a number too large, log or geomean of a number not above 0. An error of `names` is passed
+ * by 0, a result too large, log or geomean of a number not above 0. An error of `names` is passed
  * on. */
 bool formula_number(const char *expr, formula_names *names, void *ctx, double *out, struct err *e);
 bool formula_truth(const char *expr, formula_names *names, void *ctx, bool *out, struct err *e);

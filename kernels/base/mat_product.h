@@ -1,6 +1,6 @@
 /* Products of matrices, of one type of elements and with vectors of one length.  Only mat_widths.h
- * includes this: REAL is the type, BYTES the length of a vector, OF(name) the variant of a
- * function, and PRODUCT the struct of the operands. */
+ * includes this: REAL is the type, BYTES the length of a vector, FOR_TARGET the attribute of the
+ * instruction set, OF(name) the variant of a function, and PRODUCT the struct of the operands. */
 
 /* A vector may be at any address of an element.  It must not be longer than a vector register of
  * the target: gcc would keep it in memory. */

@@ -15,8 +15,8 @@ struct spawned { pid_t pid; int slot, lock; char folder[256]; };
 /* Starts argv in its own process group with default signals.  Three descriptors of this process are
  * passed on: input as the program's stdin (-1: /dev/null), output as its stdout and stderr, keep as
  * its descriptor 3 (-1: none).  Fails with ERR_ENV, whose text names the program.  Uses
- * posix_spawn, because fork is unsafe with threads and slow in a large process.  The caller reaps
- * the program, then calls spawn_close. */
+ * posix_spawn, because fork is unsafe with threads and slow in a large process.  After a success,
+ * the caller reaps the program, then calls spawn_close. */
 bool spawn_group(const char *const *argv, int input, int output, int keep, struct spawned *s,
                  struct err *e);
 /* Waits at most limit_ms for the program to end, without reaping it, so that its process id is not

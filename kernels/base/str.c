@@ -210,7 +210,6 @@ const char *str_nearest(const char *word, const char *const *candidates, int n)
     return found;
 }
 
-/* Prints groups of three digits, so that millions and billions look different. */
 void str_count(struct str *s, int64_t n)
 {
     char digits[32];
@@ -223,8 +222,6 @@ void str_count(struct str *s, int64_t n)
     }
 }
 
-/* Prints whole numbers, and numbers from 1000 on, by str_count.  Prints fractions below 1000, and
- * numbers from 10^15 on, with four significant digits. */
 void str_quantity(struct str *s, double v)
 {
     if (fabs(v) < 1e15 && (fabs(v) >= 1000 || v == floor(v)))
@@ -233,7 +230,7 @@ void str_quantity(struct str *s, double v)
         str_printf(s, "%.4g", v);
 }
 
-/* Prints four significant digits in the unit that fits. */
+/* Chooses the unit and the number of decimals so that about four digits are printed. */
 void str_ms(struct str *s, double ms)
 {
     static const struct { double from, per_ms; const char *unit; } scale[] = {
@@ -326,7 +323,7 @@ bool str_to_double(const char *s, double *out)
 }
 
 /* Returns the length of the well-formed UTF-8 sequence at s (n > 0 bytes left), or 0, by the table
- * of Unicode 3.9, D92 (no overlong forms, no surrogates, nothing above U+10FFFF). */
+ * of Unicode, section 3.9, D92 (no overlong forms, no surrogates, nothing above U+10FFFF). */
 static size_t sequence_len(const unsigned char *s, size_t n)
 {
     unsigned char c = s[0];

@@ -27,7 +27,7 @@ void str_count(struct str *s, int64_t n);
 void str_quantity(struct str *s, double v);
 void str_ms(struct str *s, double ms);
 /* Appends the lines of text.  A line wider than `width` is broken at a blank, and its rest starts
- * at column `hang`.  A word that is too wide is broken behind a '|', or stays whole.  Colours (ESC
+ * at column `hang`.  A word that is too wide is broken after a '|', or stays whole.  Colours (ESC
  * [ ... m) have no width. */
 void str_wrap(struct str *s, const char *text, int width, int hang);
 
@@ -57,11 +57,12 @@ bool str_is_whole(const char *s);
 /* Parses all of s as an integer in [lo, hi], without leading blanks.  On failure returns false
  * and leaves *out alone. */
 bool str_to_int64(const char *s, long long lo, long long hi, long long *out);
-/* Parses all of s as a number: [-] digits [. digits] [e [+-] digits]. Blanks, hexadecimals and
- * nan are refused; a number that is too large becomes INFINITY. */
+/* Parses all of s as a number: [-] digits [. digits] [e [+-] digits].  The digits on one side of
+ * the point may be missing.  Blanks, hexadecimals and nan are refused; a number that is too large
+ * becomes INFINITY. */
 bool str_to_double(const char *s, double *out);
-/* Whether the n bytes are well-formed UTF-8. If not, sets *bad to the offset of the first bad
- * byte. */
+/* Whether the n bytes are well-formed UTF-8. If not, sets *bad (bad may be NULL) to the offset of
+ * the first bad byte. */
 bool utf8_valid(const char *s, size_t n, size_t *bad);
 /* Returns the code point at *s and moves *s behind it.  Returns 0 at the end, and U+FFFD for a
  * malformed byte. */

@@ -121,8 +121,8 @@ static bool reap(pid_t pid, int flags, int *status)
 }
 
 /* Waits for output, at most one tick.  When the program has closed its output (not `open`), naps
- * instead: it usually ends microseconds later, and nothing signals its end.  Each nap is longer
- * than the last. */
+ * instead: the program usually ends microseconds later, and nothing signals its end.  The naps grow
+ * to about 10 ms. */
 static void wait_tick(int fd, bool open, double left_s, long *nap_us)
 {
     double tick_ms = left_s * 1e3 < TICK_MS ? left_s * 1e3 + 1 : TICK_MS;

@@ -7,9 +7,9 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* A flag that another thread or a signal handler raises to cancel a task.  Every long-running
- * function takes a flag; NULL: it cannot be cancelled.  whole: if the task is a part of a larger
- * task, the flag of the larger one, which cancels the part as well; else NULL. */
+/* A flag that another thread or a signal handler raises to cancel a task.  Long-running functions
+ * take a flag; NULL: the task cannot be cancelled.  whole: if the task is a part of a larger task,
+ * the flag of the larger one, which cancels the part as well; else NULL. */
 struct cancel { atomic_int raised; const struct cancel *whole; };
 static inline bool cancelled(const struct cancel *c)
 {
@@ -19,8 +19,8 @@ static inline bool cancelled(const struct cancel *c)
 }
 
 struct subprocess_result {
-    int exit_code;        /* -1 when it did not exit by itself */
-    int signal;           /* the signal that ended it; 0: none */
+    int exit_code;        /* -1 when it did not exit, or its status is unknown */
+    int signal;           /* the signal that ended it; 0: none, or unknown */
     bool timed_out, cancelled;
     bool cut;             /* whether there was more output than out can hold */
     struct str out;       /* stdout and stderr, at most 1 MiB; the caller frees it with str_free */
@@ -28,9 +28,9 @@ struct subprocess_result {
 
 /* Runs argv (NULL-terminated, looked up in PATH) with stdin from /dev/null, and captures its
  * output.  Returns false only when the program could not be started (ERR_ENV, names the program)
- * or was cancelled (ERR_CANCEL).  At the time limit (<= 0: none) the whole process group is
- * killed.  The program gets a folder of its own as TMPDIR, which is removed when the program ends.
- * *res is filled in every case. */
+ * or was cancelled (ERR_CANCEL).  At the time limit (<= 0: none) the whole process group is ended
+ * (spawn_end).  If possible, the program gets a folder of its own as TMPDIR, which is removed when
+ * the program ends.  *res is filled in every case. */
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 
@@ -38,8 +38,8 @@ bool subprocess_run(const char *const *argv, double limit_s, const struct cancel
 bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
                             const struct cancel *c, struct subprocess_result *res, struct err *e);
 
-/* Like subprocess_run.  The program's descriptor 3 is a file with these bytes: it can open
- * /dev/fd/3. */
+/* Like subprocess_run.  The program's descriptor 3 is a file with these bytes, which the program
+ * can open as /dev/fd/3. */
 bool subprocess_run_on(const void *data, size_t bytes, const char *const *argv, double limit_s,
                        const struct cancel *c, struct subprocess_result *res, struct err *e);
 

@@ -1,4 +1,4 @@
-/* The only growable array.  VEC(int) v = {0}; vec_push(&v, 3); v.data[i]; v.len; vec_free(&v); */
+/* A growable array.  VEC(int) v = {0}; vec_push(&v, 3); v.data[i]; v.len; vec_free(&v); */
 #ifndef TS_BASE_VEC_H
 #define TS_BASE_VEC_H
 #include <stdlib.h>

@@ -12,8 +12,8 @@ static int64_t clamp(wide x)
     return x >= INT64_MAX ? INT64_MAX : x <= INT64_MIN ? INT64_MIN : (int64_t)x;
 }
 
-/* Converts to 128 bits.  Infinity becomes the number after the largest finite one, so that products
- * of infinity saturate again. */
+/* Converts to 128 bits.  Infinity (INT64_MAX) becomes 2^63, so that -1 times infinity is -infinity
+ * (INT64_MIN) again. */
 static wide widen(int64_t x)
 {
     return x == INT64_MAX ? (wide)INT64_MAX + 1 : (wide)x;

@@ -1,10 +1,11 @@
 /* Integer index expressions: constants, bounded variables, + * floor-div mod min max, and the
  * conditions < == && that guard padding.  They are hash-consed in a pool: structurally equal
- * expressions of one pool are the same pointer, so that equality is ==. Every expression carries
- * sound bounds [lo, hi].
+ * expressions of one pool are the same pointer, so that equality is ==.  Every expression carries
+ * bounds [lo, hi], which hold if no operation overflows 64 bits.
  *
- * expr_bin and the other constructors build exactly the given operation: they fold nothing and do
- * not reorder operands.  All algebra happens in expr_simplify (simplify.h).
+ * expr_bin and the other constructors build the given operation: they fold nothing (except the
+ * constant of expr_ge) and do not reorder operands.  All algebra happens in expr_simplify
+ * (simplify.h).
  *
  * A pool belongs to one thread. / is floor division and % its remainder, in [0, c); divisors are
  * positive constants; conditions have the values 0 and 1. */
@@ -31,7 +32,7 @@ struct expr {
     const struct expr *a, *b;      /* operands of the binary kinds */
     const char *name;              /* VAR: its name, "o.1" */
     int var;                       /* VAR: its index in the pool (for expr_eval); else -1 */
-    int64_t lo, hi;  /* bounds of the value; a VAR reaches both, other expressions perhaps not */
+    int64_t lo, hi;  /* bounds of the value, not always the tightest */
     uint32_t id;                   /* number in the order of creation in the pool: a sort key */
     bool has_divmod;               /* whether it contains a DIV or MOD */
 };
@@ -95,7 +96,7 @@ const struct expr *expr_from_linear(struct exprs *p, const struct expr_linear *l
  * alone, if e is not linear in var. */
 bool expr_coef(struct exprs *p, const struct expr *e, const struct expr *var, int64_t *coef);
 
-/* Prints e with C precedence and minimal parentheses: "8*h.0 + h.1 + kh", "(2*o + i) / 4", "x - 1",
+/* Prints e with C precedence and few parentheses: "8*h.0 + h.1 + kh", "(2*o + i) / 4", "x - 1",
  * "x >= 3", "a && b", "min(a, b)".  The tests parse the text again: parse(print(e)) == e for
  * simplified e. */
 void expr_print(struct str *out, const struct expr *e);

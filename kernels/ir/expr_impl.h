@@ -1,5 +1,6 @@
 /* Declarations that the files of kernels/ir share: the body of the pool, the cost of an expression,
- * scratch memory, and integer arithmetic that cannot overflow.  Only this folder includes it. */
+ * scratch memory, and integer arithmetic that wraps around or saturates.  Apart from tests, only
+ * this folder includes it. */
 #ifndef TS_IR_EXPR_IMPL_H
 #define TS_IR_EXPR_IMPL_H
 #include "kernels/base/number.h"
@@ -7,7 +8,7 @@
 
 #define MAX_RULES 64
 
-/* An expression together with data that only the pool uses. */
+/* An expression together with data that only kernels/ir uses. */
 struct expr_node {
     struct expr e;                    /* first: a struct expr * is a struct expr_node * */
     uint32_t hash;
@@ -67,14 +68,14 @@ struct range range_add(struct range a, struct range b);
 struct range range_mul(struct range a, struct range b);
 struct range range_of(enum expr_kind kind, struct range a, struct range b);
 
-/* Whether sums and small multiples of r cannot overflow.  A rule must check this for every operand
+/* Whether the sum of two numbers in r cannot overflow.  A rule must check this for every operand
  * before it uses the operand's bounds. */
 static inline bool is_tame(struct range r)
 {
     return r.lo > -((int64_t)1 << 62) && r.hi < ((int64_t)1 << 62);
 }
 
-#define MAX_DIVISOR ((int64_t)1 << 40)    /* larger divisors are evaluated, but not simplified */
+#define MAX_DIVISOR ((int64_t)1 << 40)    /* the operand of / or % by more counts as unbounded */
 
 static inline struct range range_expr(const struct expr *e)
 {

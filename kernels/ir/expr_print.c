@@ -1,6 +1,6 @@
-/* Prints expressions with C precedence and only the parentheses that C needs.  A / or % that is
- * multiplied gets parentheses as well, for the reader.  A negative coefficient is printed as a
- * subtraction, and 2 < x as x >= 3. */
+/* Prints expressions with C precedence and few parentheses: those that C needs, and for the reader
+ * those around a product, / or % that is multiplied.  A negative coefficient after the first term
+ * is printed as a subtraction, and 2 < x as x >= 3. */
 #include "kernels/ir/expr.h"
 
 /* Precedences, loosest first, and the precedence of each kind of expression (ORDER EXPR). */

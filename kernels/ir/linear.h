@@ -25,11 +25,11 @@ int64_t lin_gcd(const struct lin *l);  /* gcd of the coefficients; 0 when there 
 bool lin_divisible(const struct lin *l, int64_t c);  /* c divides every coefficient and the rest */
 /* Compares two expressions in a total order that depends only on their structure: first by kind,
  * then by operands.  Of x < 5 and 5 < x, the first operand compared is x.  Variables are ordered by
- * the length of their names, then alphabetically. */
+ * the length of their names, then alphabetically, then by their bounds. */
 int expr_order(const struct expr *a, const struct expr *b);
 /* Puts the terms in canonical order: the larger |coefficient| first; of equal ones, the parts of a
- * split first; the rest by expr_order.  After this, lin_coef and lin_add_term must not be called,
- * because they need the terms in id order. */
+ * split first; the rest by expr_order.  After this, lin_coef and the lin_add functions must not be
+ * called on l, because they need the terms in id order. */
 void lin_sort(struct lin *l);
 /* Returns the canonical expression of l, with terms in canonical order. */
 const struct expr *lin_expr(const struct lin *l);

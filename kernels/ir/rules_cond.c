@@ -59,7 +59,7 @@ const struct expr *rule_lt_div(struct redex *r)
 }
 
 /* Rewrites g*q + rem < 0 to q <= floor((-1 - rem) / g).  Returns NULL unless this bound is the same
- * for every value of rem. */
+ * for every value of rem, and q has terms. */
 static const struct expr *drop_digit(struct redex *r, int64_t g)
 {
     struct lin q = lin_new(r->p), rem = lin_new(r->p);
@@ -145,8 +145,8 @@ const struct expr *rule_eq_gcd(struct redex *r)
     return expr_eq(r->p, lin_expr(&x), expr_const(r->p, 0));
 }
 
-/* Puts the terms that have the sign of the largest coefficient (the first in canonical order) on
- * the left side, and the others on the right side. */
+/* Puts the terms that have the sign of the largest |coefficient| (of several, the first in
+ * canonical order) on the left side, and the others on the right side. */
 const struct expr *rule_eq_sides(struct redex *r)
 {
     struct lin plus, minus;

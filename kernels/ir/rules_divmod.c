@@ -1,6 +1,6 @@
 /* Rules for floor division and its remainder by a positive constant.
  *
- * Nearly all of these rules write the operand as g*q + r so that r stays within one period of g:
+ * Many of these rules write the operand as g*q + r so that r stays within one period of g:
  * k*g <= r < (k+1)*g everywhere.  Then
  *     (g*q + r) / g = q + k                  (g*q + r) % g = r - k*g
  *     (g*q + r) / (g*c) = (q + k) / c        (g*q + r) % (g*c) = g*((q + k) % c) + r - k*g */
@@ -83,8 +83,8 @@ static int add_factor(int64_t *g, int n, int64_t f, int64_t c)
     return n;
 }
 
-/* Collects the proper divisors of c that c and some coefficients have in common, largest first.
- * Returns how many there are. */
+/* Collects up to MAX_FACTORS proper divisors of c, largest first: the gcd of c and each
+ * coefficient, and the gcd of every two of these.  Returns how many there are. */
 static int common_factors(const struct lin *l, int64_t c, int64_t *g)
 {
     int n = 0;

@@ -93,7 +93,8 @@ static const struct expr *replace(struct lin *l, int i, int j, const struct expr
     return lin_expr(&sum);
 }
 
-/* Whether terms i and j of l are m*b*x and m*(y % b), where x is of kind `high`. */
+/* Whether terms i and j of l are m*b*x and m*(y % b), where x is of kind `high`, and the bounds of
+ * the operands are tame. */
 static bool is_digit_pair(const struct lin *l, int i, int j, enum expr_kind high)
 {
     int64_t k;
@@ -204,7 +205,8 @@ static const struct expr *to_mod(struct redex *r, int i, int64_t a)
     return exchange(&r->l, i, &ly, m, expr_modc(r->p, y, b), m);
 }
 
-/* Tries to_mod with a = 1, then with the divisor of each other quotient of the sum as a. */
+/* Tries to_mod with a = 1, then as a with each divisor of another quotient of the sum that divides
+ * the divisor of this one. */
 const struct expr *rule_sum_to_mod(struct redex *r)
 {
     for (int i = 0; i < r->l.n; i++) {

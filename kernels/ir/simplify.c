@@ -1,9 +1,9 @@
 /* The driver of the simplifier and the table of its rules.
  *
- * Requirements on a rule (the test of every rule checks the first two, the random test all of
- * them):
+ * Requirements on a rule (test_simplify.c tests each rule, test_expr_random.c random
+ * expressions):
  *   #1  The value is the same at every point of the variables' ranges.
- *   #2  It returns NULL when it does not apply.
+ *   #2  It returns NULL or e itself when it does not apply.
  *   #3  It lowers the cost, or keeps the cost and moves towards the canonical form.  The cost
  *       counts divs and mods first, then leaves (variables and non-linear operators).  The
  *       canonical form has smaller divisors and coefficients under / and %, divisible parts pulled

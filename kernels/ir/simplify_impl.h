@@ -14,7 +14,8 @@ struct redex {
     struct range range;      /* bounds of l; infinite if its coefficients or c are too large */
 };
 
-/* Every rule returns the rewritten expression, whose parts need not be simplified, or NULL. */
+/* Every rule returns the rewritten expression, whose parts need not be simplified.  A rule that
+ * does not apply returns NULL or e itself. */
 const struct expr *rule_fold(struct redex *r);
 
 const struct expr *rule_add_zero(struct redex *r);

@@ -19,8 +19,8 @@ struct elem_type {
     const char *c, *suffix, *mask, *packed;
     int digits;
     /* The error of one rounding of x is at most roundoff * |x|, or `tiny` if |x| < normal, the
-     * smallest normal number.  largest: a little above the largest number; values up to it are
-     * rounded to the largest number. */
+     * smallest normal number.  largest: a little above the largest number of the type; a value
+     * between the two is rounded to the largest number. */
     double roundoff, tiny, normal, largest;
     /* For arrays of n: read converts elements to doubles, write rounds doubles to elements, and
      * round replaces each double by the nearest number of the type. */

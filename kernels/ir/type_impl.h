@@ -75,9 +75,9 @@
     };
 
 /* Rounds x to a narrow type, ties to even, and returns its bits.  Let q be the distance between
- * numbers of the type near x, and n = |x| / q, rounded.  The bits of a normal or subnormal number
- * are (exponent - low) * 2^(digits - 1) + n.  If rounding carries n to the next power of two, the
- * sum becomes the next exponent, or infinity. */
+ * numbers of the type near x, and n = |x| / q, rounded.  The bits of a normal or subnormal number,
+ * without the sign, are (exponent - low) * 2^(digits - 1) + n.  If rounding carries n to the next
+ * power of two, the sum becomes the next exponent, or infinity. */
 static inline uint16_t narrow_bits(double x, int digits, int low)
 {
     const unsigned sign = signbit(x) ? 0x8000 : 0;

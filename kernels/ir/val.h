@@ -1,5 +1,5 @@
-/* Float-valued tensor expressions, which an operator computes for one element.  They are plain
- * trees in an arena. */
+/* Float-valued tensor expressions: what an operator computes for one element.  They are plain trees
+ * in an arena. */
 #ifndef TS_IR_VAL_H
 #define TS_IR_VAL_H
 #include "kernels/ir/expr.h"
@@ -35,7 +35,7 @@ enum val_kind {
 struct val {
     enum val_kind kind;
     double value;                         /* CONST: the value */
-    const struct val *a, *b;              /* operands; b is NULL for functions of one float */
+    const struct val *a, *b;              /* operands; NULL if the kind has fewer */
     const struct expr *cond;              /* SELECT: the condition; PICK: the variable */
     int source;  /* LOAD: the tensor (in a graph) or the buffer (when lowered) */
     int rank;
@@ -50,8 +50,8 @@ const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val 
 const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
                              const struct val *y);
 /* Returns the operation that evaluates `in` with var = val_picked(x, var->hi), an index that is
- * computed from data.  The index is in [0, var->hi] for every x, so no access of `in` is out of
- * bounds. */
+ * computed from data.  The index is in [0, var->hi] for every x, so an access of `in` at this index
+ * stays in bounds. */
 const struct val *val_pick(struct arena *a, const struct expr *var, const struct val *x,
                            const struct val *in);
 /* Returns the variable of a pick.  Its name begins with @, which no name of a dim or loop does. */
@@ -59,7 +59,7 @@ const struct expr *val_pick_var(struct exprs *p, const char *name, int64_t exten
 /* Whether e depends on the variable of a pick. */
 bool val_picks(const struct expr *e);
 /* Returns the index in [0, hi] that x picks: a negative x counts from the end, a fraction is cut
- * off, and an index beyond either end becomes that end. */
+ * off, and an index beyond either end becomes that end (NaN: 0). */
 static inline int64_t val_picked(double x, int64_t hi)
 {
     double at = x < 0 ? x + (double)hi + 1 : x;
@@ -73,8 +73,8 @@ const char *val_name(enum val_kind kind);
 bool val_is_function(enum val_kind kind);                /* a function of one float */
 bool val_is_const(const struct val *v, double value);
 
-/* The replacements of val_rebuild: `load` returns that of a LOAD, `index` that of an index or
- * condition.  If one of them is NULL, it replaces nothing. */
+/* The replacements of val_rebuild: `load` returns that of a LOAD; `index` that of an index, a
+ * condition or the variable of a pick.  If one of them is NULL, it replaces nothing. */
 struct val_map {
     void *ctx;
     /* called with a load whose indices `index` has already replaced */

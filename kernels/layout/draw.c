@@ -13,8 +13,9 @@
  *
  * A line of the picture is a cache line: a strip with one letter per element, then the indices of
  * these elements, in runs along one logical index.  A letter names the index that grew since the
- * element before; '<': no index grew; '-': padding.  A capital letter, or '*' behind a run, is a
- * copy of an element whose canonical place is elsewhere. */
+ * element before, padding aside; '.': the first element; '<': no index grew; '-': padding.  A
+ * capital letter, or '*' after a run, is a copy of an element whose canonical place is
+ * elsewhere. */
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ struct picture {
     char letter[MAX_RANK];
     /* whether the drawn lines show padding, copies, steps without a growing index */
     bool has_padding, has_copies, has_jumps;
-    struct cell last;                     /* the data cell drawn before the present one */
+    struct cell last;                     /* the last cell drawn that is not padding */
     bool has_last;
 };
 
@@ -272,7 +273,7 @@ static struct draw_run find_run(const struct cell *c, int first, int n, int rank
 }
 
 /* Appends run r as "n0 o0..15 h0 w1".  Without a run `before` in the line, all indices are printed;
- * else only those that changed since then. */
+ * else only those that differ from the start of `before`, or along which either run goes. */
 static void add_run(struct str *s, const struct picture *pic, const struct cell *cells,
                     const struct draw_run *r, const struct draw_run *before)
 {

@@ -1,6 +1,6 @@
 /* Memory-equality (SPEC A.0): two layouts of one shape put every element at the same flat offset,
  * in buffers of the same size.  For example, a fuse moves no element, and neither does a split
- * without a reorder after it. */
+ * whose factors divide the dim. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Data layouts as sequences of primitives (ALT 4.1; exact semantics in SPEC A).
  *
  * A layout maps logical indices to physical ones (rho, the S of the paper) and back (phi, S^-1).
- * The sequence of primitives defines it; shape, rho, phi, class and expansion are derived when a
- * primitive is appended.  Values are immutable: layout_apply returns a new layout.  Physical
- * storage is row-major over the physical dims. */
+ * The sequence of primitives defines the layout (except one made by layout_store_at); shape, rho,
+ * phi, class and expansion are derived when a primitive is appended.  Values are immutable:
+ * layout_apply returns a new layout.  Physical storage is row-major over the physical dims. */
 #ifndef TS_LAYOUT_LAYOUT_H
 #define TS_LAYOUT_LAYOUT_H
 #include "kernels/ops/graph.h"
@@ -23,7 +23,7 @@ struct prim {
     bool allow_pad;                       /* SPLIT: whether the split may pad the dim */
     int perm[MAX_DIMS];                   /* REORDER: new position j holds old dim perm[j] */
     int64_t tile, stride;  /* UNFOLD: B and S of SPEC A.4; FOLD: stride only, 0: as the unfold */
-    int64_t size;  /* UNFOLD: D_used, 0: the whole dim; FOLD: D, 0: as the unfold */
+    int64_t size;  /* UNFOLD: D_used, 0: the whole dim; FOLD: the new extent, 0: inferred */
     int64_t before, after;                /* PAD, UNPAD: positions at each end */
 };
 
@@ -43,9 +43,10 @@ enum layout_class { LAYOUT_BIJECTIVE, LAYOUT_PADDED, LAYOUT_DUPLICATING };
 struct lineage;                           /* the origin of a physical dim (layout_impl.h) */
 
 struct layout {
-    const struct layout *prev;  /* the layout before the last primitive; NULL for the identity */
+    const struct layout *prev;  /* the layout before the last primitive; NULL: there is none */
     int n_prims;
-    /* the primitives; values that a step left open (factor 0, size of fold) are filled in */
+    /* the primitives; values that a step left open (factor 0, size and stride of fold) are filled
+     * in */
     const struct prim *prims;
     const struct tensor *tensor;          /* logical name, dims and shape */
     int64_t stored[MAX_RANK];  /* indices below this are stored: the extent, or less if trimmed */
@@ -63,7 +64,7 @@ struct layout {
     int n_overlaps;  /* number of unfolds whose tiles share elements and that no fold undid */
     enum layout_class klass;              /* class of the layout of the stored elements */
     int64_t elems;                        /* number of physical elements */
-    double expansion;                     /* elems / logical elements; below 1 only when trimmed */
+    double expansion;  /* elems / logical elements; below 1 only when trimmed; layout_store_at: 1 */
     bool advanced;                        /* whether it is not propagated, because it pads, copies
                                            * or trims (SPEC A.9) */
 };
@@ -72,9 +73,9 @@ struct layout {
 #define LAYOUT_MAX_PRIMS 256
 
 const struct layout *layout_identity(struct exprs *p, const struct tensor *t);
-/* Sets *out to l with one more primitive.  Errors have the codes of SPEC A.0, give the number of
- * the primitive in the sequence, and say what would be legal ("56 = 2^3*7: 16 does not divide it;
- * 14 or 28 do"). */
+/* Sets *out to l with one more primitive.  Errors have the codes of SPEC A.0, or ERR_RANGE when the
+ * sequence is too long or its expressions are too large.  Most give the number of the primitive,
+ * and say what would be legal ("56 = 2^3*7: 16 does not divide it; 14 or 28 do"). */
 bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *prim,
                   const struct layout **out, struct err *e);
 bool layout_apply_all(struct exprs *p, const struct tensor *t, const struct prim *prims, int n,
@@ -96,7 +97,7 @@ void layout_strides(const struct layout *l, int64_t *stride);
  *     H/32 4h 13h   tiles of 13 every 32/4 = 8, in groups of 4
  *     NHWO          dims with one-letter names in a row
  *     (H W)         made one dim (fuse)
- *     NO/16HW16o    the parts without blanks: names in capitals, and of tiles in small letters
+ *     NO/16HW16o    the parts without blanks: capitals for names, small letters for tiles
  *
  * Examples: "N O/16 H W 16o", "N H/4 W/16 O/16 4 16 16", "N H/8 W/32 I 13h 37w".  With blanks,
  * upper and lower case mean the same.  Every dim of t must appear exactly once: whole, or as an
@@ -109,8 +110,9 @@ void layout_strides(const struct layout *l, int64_t *stride);
 #define MAX_NOTATION_PRIMS 32
 bool layout_from_notation(struct exprs *p, const struct tensor *t, const char *text,
                           struct prim *out, int *n, struct err *e);
-/* Prints the notation of l, "N O/16 H W 16o".  Returns false when l has none (pads, padded splits).
- * From the text, layout_from_notation makes a memory-equal layout of the same shape. */
+/* Prints the notation of l, "N O/16 H W 16o".  Returns false when l has none (for example, because
+ * of pads or padded splits).  From the text, layout_from_notation makes a memory-equal layout of
+ * the same shape. */
 bool layout_notation(const struct layout *l, struct str *out);
 /* Prints a primitive as a step line writes it, with the dim names of `before`, the layout that it
  * applies to:
@@ -126,16 +128,17 @@ void prim_print(struct str *out, const struct layout *before, const struct prim 
  * simplified.  In an unfolded dim, the n_reduce variables of `reduce` move an access inside a
  * window.  If the bounds prove that the tile of the window's first element holds the whole window,
  * all of it is read from this tile (window-aligned map: formula (1), ALT 4.1.2).  Otherwise each
- * element is read from its canonical tile (SPEC A.4).  layout_covers must hold for the access. */
+ * element is read from its canonical tile (SPEC A.4).  layout_covers must hold for the access, and
+ * l must not be made by layout_store_at. */
 void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *const *idx,
                     const struct expr *const *reduce, int n_reduce, const struct expr **out);
-/* Whether the access reads only stored elements.  Fails only when an unfold trimmed too much of the
- * tensor (ERR_UNFOLD, with a size that is enough). */
+/* Whether the bounds of the indices show that the access reads only stored elements.  Fails only
+ * when an unfold trimmed too much of the tensor (ERR_UNFOLD, with a size that is enough). */
 bool layout_covers(const struct layout *l, const struct expr *const *idx, struct err *e);
 
-/* Whether a and b have equal flat offsets at every logical point, equal size and equal class (SPEC
- * A.0: memory-equal).  Decides symbolically or point by point, and returns false when it can do
- * neither (more than 10^6 elements). */
+/* Whether a and b store the same elements, have equal flat offsets at each of these, equal size and
+ * equal class, and hold the same copies (SPEC A.0: memory-equal).  Decides symbolically or point by
+ * point, and returns false when it can do neither (more than 10^6 elements). */
 bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct layout *b);
 
 /* store_at (SPEC A.7): the constant src, in the plain layout, becomes one more slice of another

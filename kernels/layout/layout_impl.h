@@ -14,8 +14,8 @@ struct division {
     bool overlaps;  /* unfold: whether tiles share elements other than padding */
 };
 
-/* The origin of a physical dim as a tree.  It tells an inverse primitive the old names, fold the
- * unfold to undo, and layout_notation how each dim was made. */
+/* The origin of a physical dim as a tree.  An inverse primitive takes the old names from the tree,
+ * fold takes the unfold to undo, and layout_notation reads how each dim was made. */
 enum lineage_kind { LINE_LOGICAL, LINE_PART, LINE_FUSED, LINE_RESIZED };
 
 struct lineage {
@@ -45,7 +45,7 @@ struct reshape {
 extern const char *const prim_name[];     /* by enum prim_kind (ORDER PRIM) */
 
 /* prim_check.c: checks the preconditions of a primitive and computes the resulting dims. On failure
- * *e has the error and what would be legal. */
+ * *e has the error, and mostly what would be legal. */
 bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r,
                 struct err *e);
 /* Returns the number of dims that pr replaces (after = false), or of the dims that replace them
@@ -63,7 +63,7 @@ const struct lineage *lineage_logical(struct arena *a, const struct tensor *t, i
 /* Returns part j of division d, which is named NAME.j. */
 const struct lineage *lineage_part(struct arena *a, const struct division *d, int j);
 /* Returns the fusion of n dims.  If these are all parts of one split, in order, the result is the
- * dim that was split. */
+ * dim that was split, resized if the split padded it. */
 const struct lineage *lineage_fuse(struct arena *a, const struct lineage *const *kid, int n,
                                    int64_t size);
 const struct lineage *lineage_resize(struct arena *a, const struct lineage *of, int64_t before,
@@ -89,7 +89,7 @@ void prim_phi(struct exprs *p, const struct prim *pr, const struct layout *befor
 /* Returns the row-major flat offset of idx in shape, simplified. */
 const struct expr *layout_flat(struct exprs *p, int rank, const int64_t *shape,
                                const struct expr *const *idx);
-/* Returns the n_prims + 1 layouts from the identity to l. The caller frees the array. */
+/* Returns the n_prims + 1 layouts from the first one to l. The caller frees the array. */
 const struct layout **layout_chain(const struct layout *l);
 /* Prints the dims and their extents: "N(1) O.0(4) H(56)". */
 void layout_print_dims(struct str *out, const struct layout *l);

@@ -15,7 +15,7 @@ struct item {
     int dim;  /* dim of the tensor; -1: a bare number without a dim yet */
     int64_t size;                         /* OUTER: Q; INNER: its p_j */
     int64_t count;                        /* OUTER: the given number of tiles; 0: not given */
-    int part;                             /* position among the parts of its dim; OUTER: 0 */
+    int part;                             /* position among the parts of its dim; WHOLE, OUTER: 0 */
     int col, len;
 };
 
@@ -53,7 +53,7 @@ static bool fix_tensor_dims(const struct notation_reader *r)
     return false;
 }
 
-/* Returns the dim whose name is name[0..n), or -1. */
+/* Returns the dim whose name is name[0..n), in any case, or -1. */
 static int find_dim(const struct tensor *t, const char *name, int n)
 {
     for (int k = 0; k < t->rank; k++)

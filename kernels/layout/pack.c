@@ -1,8 +1,9 @@
 /* Moves data into and out of a layout (SPEC A.0, I3), primitive by primitive.
  *
- * Every primitive but reorder gathers along the dims that it changes, of the tensor seen as (outer,
- * dims, inner): element q of the result is element map[q] of the source, or 0 when map[q] < 0.
- * Fuses, and splits that divide, move nothing.  Unpacking reads the canonical copy of an element.
+ * Fuses, and splits that divide, move nothing.  A reorder transposes.  The other primitives gather
+ * along the dims that they change, of the tensor seen as (outer, dims, inner): element q of the
+ * result is element map[q] of the source, or 0 when map[q] < 0.  Unpacking reads the canonical copy
+ * of an element.
  * This file uses the primitives only, not rho and phi, so that tests can compare the two. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ops/winograd.h"
@@ -27,7 +28,7 @@ INLINE void gather_rows(const struct pack_gather *g, int64_t row, const char *sr
     }
 }
 
-/* Gathers rows. A row whose size is a constant becomes one load and one store. */
+/* Gathers rows. A row of 4 or 8 bytes becomes one load and one store. */
 static void run_gather(const struct pack_gather *g, int bytes, const char *src, char *dst)
 {
     const int64_t row = g->n_inner * bytes;

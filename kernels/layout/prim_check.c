@@ -1,5 +1,5 @@
 /* Checks the preconditions of each primitive (SPEC A.1 to A.6, error codes of A.0), and computes
- * the resulting dims. Errors say what would be legal. */
+ * the resulting dims. Most errors say what would be legal. */
 #include "kernels/layout/layout_impl.h"
 
 /* Names of the primitives, by enum prim_kind (ORDER PRIM). */
@@ -98,8 +98,9 @@ static int64_t inner_product(const struct prim *pr)
     return q;
 }
 
-/* Sets the fix for factors that do not divide the extent.  The fix names the innermost factor that
- * does not divide it, and divisors near that factor. */
+/* Sets the fix for factors that do not divide the extent.  From the innermost factor on, each must
+ * divide what is left of the extent; the fix names the first that does not, and divisors near it.
+ * If all but the first factor divide, the fix names the right first factor. */
 static bool fix_division(const struct check *c, int64_t size, int64_t inner)
 {
     const struct prim *pr = &c->r->prim;
@@ -332,7 +333,8 @@ static bool check_trim(const struct check *c, int64_t covered)
     return err_fix(c->e, "unfold the dimension before you split or fuse it, or leave size= out");
 }
 
-/* Whether two tiles share a data element; shared padding does not count. */
+/* Whether two tiles share a data element; shared padding does not count.  Returns true if this is
+ * undecided. */
 static bool tiles_overlap(const struct check *c, int64_t n)
 {
     const struct prim *pr = &c->r->prim;

@@ -14,7 +14,7 @@
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 
-/* Builds (e / by) % size, without operations that change nothing. size = 0: without the %. */
+/* Builds (e / by) % size, without the / if by is 1, and without the % if size is 0. */
 static const struct expr *digit(struct exprs *p, const struct expr *e, int64_t by, int64_t size)
 {
     if (by > 1)
@@ -81,8 +81,8 @@ static const struct expr *tile_position(struct exprs *p, const struct expr *cons
     return expr_add(p, expr_mulc(p, in[0], stride), in[1]);
 }
 
-/* Builds S*t + b, where t and b are in[0] and in[1]. If sharp_tile_of made them from some position
- * e, returns e itself. */
+/* Builds S*t + b, where t and b are in[0] and in[1].  If sharp_tile_of made them from some position
+ * e, and b is a max, returns e itself. */
 static const struct expr *untile(struct exprs *p, const struct expr *const *in, int64_t stride,
                                  int64_t n)
 {

@@ -3,8 +3,8 @@
  *
  * Families and calls build with the same functions, but with different names (g->call).  A family
  * names dims, loops and tensors as its definition does.  A call takes tensors of any rank: a dim of
- * one element has index 0; reductions keep their dims with extent 1, and the loop over dim D is
- * called RD. */
+ * one element has index 0; the loop of a reduction over dim D is called RD, and the dim stays with
+ * extent 1 unless keep=0 is given. */
 #ifndef TS_OPS_BUILD_H
 #define TS_OPS_BUILD_H
 #include "kernels/ops/graph.h"
@@ -104,7 +104,7 @@ struct reduction {
     unsigned dims;                        /* the dims to reduce; bit d: dim d */
     bool keep;                            /* whether reduced dims stay, with extent 1 */
     enum reduce how;
-    const char *out;                      /* name of the new tensor; NULL: Sum, Max or Mean */
+    const char *out;                      /* name of the new tensor; NULL: that of reduce.c */
     int center;                           /* index of a tensor c: reduce (x - c)^2; 0: reduce x */
 };
 int reduce_node(struct graph *g, int x, const struct reduction *r);

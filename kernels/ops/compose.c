@@ -1,6 +1,6 @@
 /* Builds a graph of several operators from text.  The operator of every statement is built as a
- * graph of its own, which is then copied into the whole graph.  Its inputs and constants are bound
- * to the arguments; those without an argument become new tensors, named after the statement.  Its
+ * graph of its own, which is then copied into the whole graph.  The operator's inputs and constants
+ * are bound to the arguments; those without an argument become new tensors.  The operator's
  * expressions are rebuilt in the pool of the whole graph. */
 #include <ctype.h>
 #include <stdio.h>
@@ -427,7 +427,7 @@ static bool any_rank_operator(struct compose *c, const struct statement *st,
     return true;
 }
 
-/* Makes the random data of inputs that are indices or conditions whole numbers (t->whole). */
+/* Makes the random data of given tensors that are indices or conditions whole numbers. */
 static void note_whole(const struct compose *c, const struct statement *st)
 {
     const struct val *body = c->g->node[c->g->n_nodes - 1].body;
@@ -539,7 +539,7 @@ static bool add_statement(struct compose *c, const char *text)
     return add_operator(c, &st);
 }
 
-/* Fails when the graph reads indices from a tensor, but its type cannot store all of them. */
+/* Fails when the graph reads indices from a tensor, but its type is narrow and would round them. */
 static bool check_picks(struct compose *c)
 {
     for (int n = 0; n < c->g->n_nodes; n++)

@@ -28,7 +28,7 @@ const struct op_family act_family = {
 enum { SHAPE_FULL, SHAPE_CHANNEL, SHAPE_ROW, SHAPE_ONE };
 static const char *const shape_words[] = { "full", "channel", "row", "one", NULL };
 
-/* Adds the second operand.  Its dims belong to the last dims of the first operand, x. */
+/* Adds the second operand, whose dims are matched with the last dims of the first operand, x. */
 static int second_input(struct graph *g, int x, int64_t shape)
 {
     const struct tensor t = g->tensor[x];

@@ -1,5 +1,6 @@
 /* Operators as tensor expressions with named dimensions.  A program is always a graph of nodes in
- * topological order; a single operator is one complex node plus the simple ones around it. */
+ * topological order; a single convolution, say, is one complex node plus the simple ones around
+ * it. */
 #ifndef TS_OPS_GRAPH_H
 #define TS_OPS_GRAPH_H
 #include "kernels/ir/type.h"
@@ -19,7 +20,7 @@ struct tensor {
     int64_t shape[MAX_RANK];
     enum tensor_role role;
     int producer;  /* index of the node that computes the tensor; -1 for inputs and constants */
-    /* where the data of an input or constant come from; NULL: random data (reference_fill) */
+    /* where the data of a constant come from; NULL, as for inputs: random data (reference_fill) */
     const struct tensor_source *source;
     /* How this constant is computed from a constant of the base graph when its buffer is filled
      * (winograd.h); NULL: it is an ordinary constant.  Both constants have the same position in
@@ -30,8 +31,8 @@ struct tensor {
 
 enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
 
-/* Parameters of the operator.  With these, vendor libraries recognise the operator without reading
- * its expression.  Parameters that an operator does not have are 0. */
+/* Parameters of the operator, from which vendor_match finds the primitive of a library.  Parameters
+ * that an operator does not have are 0. */
 struct node_params {
     int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* of a window, per spatial axis */
     /* of pad: elements added before each dim; of transposed convolutions: elements that padding
@@ -39,7 +40,7 @@ struct node_params {
     int64_t before[MAX_RANK];
     const char *function;  /* name of an element-wise function of one tensor: "relu" "gelu_tanh" */
     /* of pad: alpha is the value; of norms: alpha is epsilon; of clip: min and max; of affine: mul
-     * and add; of leaky and elu: alpha */
+     * and add; of leaky and elu: alpha; of hardsigmoid: alpha and beta */
     double alpha, beta;
 };
 
@@ -61,8 +62,8 @@ struct node {
      * 0: factors are not rounded */
     double factor_roundoff;
     bool complex;                         /* convolution or matmul (SPEC C.1): stops propagation */
-    bool elementwise;  /* element-wise: out[i] = F(data_in[i], constants) (SPEC C.1) */
-    int data_in;                          /* tensor index of the first data operand */
+    bool elementwise;  /* out[i] = F(data_in[i], other tensors), of equal shapes (SPEC C.1) */
+    int data_in;                          /* index of the main operand; -1: none */
     double flops;                         /* float operations; a multiply-add counts 2 */
     struct node_params params;
 };
@@ -76,16 +77,16 @@ struct graph_statement {
 };
 
 struct graph {
-    struct exprs *pool;                   /* owns all expressions; its arena owns the graph */
-    const char *spec;                     /* canonical: "c2d n=1 i=3 ... relu=1", in table order */
-    const char *op;                       /* operator: "c2d" */
+    struct exprs *pool;                   /* owns all expressions */
+    const char *spec;                     /* canonical text: "c2d n=1 i=3 ... relu=1" */
+    const char *op;                       /* operator: "c2d"; "graph" for statements */
     const struct elem_type *type;         /* type of the tensors that builders add */
     bool call;  /* whether the graph is built for one call in a statement (build.h) */
     int n_tensors;
     struct tensor *tensor;
     int n_nodes;
     struct node *node;                    /* in topological order */
-    int main_node;  /* index of the first complex node; without one, a node that builders choose */
+    int main_node;  /* index of a complex node; without one, a node that builders choose */
     /* The statements that made the nodes, in order, without declarations.  None if the graph is a
      * single operator, or was derived from another graph. */
     int n_statements;
@@ -142,13 +143,13 @@ const struct op_family *ops_find(const char *name);
  * In NAME = OPERATOR(TENSORS) PARAMETERS, the tensors stand for the operator's inputs and
  * constants, in order.  Its other inputs and constants become NAME_Inp, NAME_Ker, ...; its
  * intermediate tensors become NAME_Conv, ...; its result becomes NAME.  If NAME is the operator's
- * own name for its result (Conv = c2d(x, w)), the others keep their names as well: Inp, Ker, Conv.
- * Parameters that follow from the shape of the first tensor may be left out.
+ * own name for its result (Conv = c2d(x, w)), the others keep their names as well, if these are
+ * free: Inp, Ker.  Parameters that follow from the shape of the first tensor may be left out.
  *
  * compose_ops.c has operators on tensors of any rank: relu(x), add(x, y), matmul(x, y), softmax(x)
  * axis=1, transpose(x) perm=0,2,1. `NAME = const o=64 i=64` is a constant of its own, perhaps with
  * its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h). Without `output`, the
- * tensors that no node reads are outputs. */
+ * results that no node reads are outputs. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
 /* Prints the operator of a statement as a spec: "c2d o=64 k=3 p=1 n=1 i=64 h=56 w=56". first: the
  * statement's first tensor, whose shape gives the parameters that are not in `params`; NULL: these
@@ -182,9 +183,9 @@ struct tensor_def {
     enum tensor_role role;
 };
 int graph_add_tensor(struct graph *g, const struct tensor_def *def);
-/* Copies *n into the graph, and sets the producer of n->out.  Adds n->flops to the flops of the
- * graph; if it is 0, the flops are counted from the body and the extents.  Call it only when the
- * variables of *n exist. */
+/* Copies *n into the graph, and sets the producer of n->out.  A complex node becomes the main node.
+ * Adds n->flops to the flops of the graph; if n->flops is 0, counts them from the body and the
+ * extents. */
 int graph_add_node(struct graph *g, const struct node *n);
 
 /* Returns an empty graph over a new pool in a. */

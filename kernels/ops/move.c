@@ -1,4 +1,4 @@
-/* Builds operators that only move data: transpose, reshape, concat, slice. */
+/* Builds operators that only move data: transpose, reshape, concat, slice, gather. */
 #include "kernels/ops/params.h"
 #include "kernels/ir/simplify.h"
 

@@ -265,8 +265,7 @@ static const char *canonical_spec(const struct parse *p)
 }
 
 /* Rewrites values to canonical form (kh=3 kw=3 to k=3), so that equal operators have equal specs.
- * Fails with ERR_SYNTAX if values contradict each other.  The rules go by the names of parameters,
- * which mean the same in every family. */
+ * Fails with ERR_SYNTAX if values contradict each other.  The rules find parameters by name. */
 static bool canonical(const struct op_family *f, int64_t *v, struct err *e)
 {
     int n = param_row(f, "n");

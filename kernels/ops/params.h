@@ -58,7 +58,8 @@ bool params_without_gaps(const struct op_family *f, const int64_t *v, struct err
 #define ROW_BIAS(what) { "bias", 0, 0, 1, what, NULL }
 #define ROW_RELU { "relu", 0, 0, 1, "1: finish with max(x, 0); the same as act=relu", NULL }
 #define ROW_ACT { "act", ACT_NONE, 0, ACT_COUNT - 1, "finish with this function", act_words }
-/* Turns act=relu into relu=1, in families that have both. */
+/* Turns act=relu into relu=1, in families that have both.  Fails with ERR_SYNTAX when relu=1 is
+ * given with another act=. */
 bool finish_canonical(const struct op_family *f, int64_t *v, struct err *e);
 /* Adds to tensor x the bias, and applies the function, if the parameters ask for them.  The result
  * becomes the output of the graph. */

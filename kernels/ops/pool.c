@@ -1,5 +1,5 @@
 /* Builds pooling: the largest element or the mean of windows, or of whole images.  With padding, a
- * pad node writes Inp from the caller's Inp_in: around it are -inf for maxima and 0 for means. */
+ * pad node writes Inp, the caller's Inp_in with -inf around it for maxima, with 0 for means. */
 #include "kernels/ops/window.h"
 
 #include <math.h>

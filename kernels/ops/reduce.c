@@ -70,7 +70,8 @@ int reduce_node(struct graph *g, int x, const struct reduction *r)
     return n.out;
 }
 
-/* Returns a load of t, a reduction of the tensor that n computes, for an element of n. */
+/* Returns the load of t for an element of n.  t has the dims of n without the last one, or all dims
+ * of n, of which some have extent 1. */
 static const struct val *load_reduced(const struct graph *g, int t, const struct node *n)
 {
     return g->tensor[t].rank < n->n_spatial ? graph_load_at(g, t, n->spatial)

@@ -12,14 +12,14 @@ void reference_fill(const struct tensor *t, uint64_t seed, f32 *data);
 
 /* Evaluates the nodes in order.  data[t] has the elements of tensor t in logical row-major order.
  * The caller allocates the arrays of all tensors, and fills those of inputs and constants; the
- * other arrays are written.  Sums of products run as blocked matrix products, everything else row
+ * other arrays are written.  Large sums of products run as blocked matrix products, other nodes row
  * by row.  Fails only with ERR_CANCEL.  Does not change the graph or its pool.  Large nodes use all
  * threads (OpenMP), with the same result for any number of threads.  A thread needs less than 2 MiB
  * of memory. */
 bool reference_eval(const struct graph *g, double *const *data, const struct cancel *c,
                     struct err *e);
-/* Like reference_eval, but in the type of the tensors: every operation is rounded, and sums run in
- * the order of the definition. */
+/* Like reference_eval, but in the arithmetic of the tensors' type: every operation is rounded, and
+ * sums run in the order of the definition. */
 bool reference_eval_single(const struct graph *g, double *const *data, const struct cancel *c,
                            struct err *e);
 /* Evaluates one node like reference_eval, or like reference_eval_single if `single` is set.  Only
@@ -30,13 +30,14 @@ bool reference_eval_node(const struct graph *g, int node, double *const *data, b
 /* Like reference_eval, and also bounds the error of each element that nodes compute in the type of
  * the tensors, when sums run in any order (SPEC L.2).  error[t]: an array like data[t].  For inputs
  * and constants it is given, or NULL when they are exact; for all other tensors it is written.  An
- * error is INFINITY where no bound exists: a divisor may be 0, or a value exceeds the type.
+ * error is INFINITY where no bound exists: for example, a divisor may be 0, or a value exceeds the
+ * type.
  *
- * The roundings of one element are bounded in the worst case.  Errors of different tensors, and of
- * the terms of a sum, are added by their squares, as independent errors (Higham and Mary, A new
- * approach to probabilistic rounding error analysis, 2019); a worst-case bound would be useless
- * after a few layers.  The bound is therefore an estimate with a margin, not a proof.  Where an
- * element exceeds it slightly, compare the element with reference_eval_single. */
+ * The roundings of one element are bounded in the worst case.  Errors of the terms of a sum, and of
+ * different tensors that are added, are added by their squares, as independent errors (Higham and
+ * Mary, A new approach to probabilistic rounding error analysis, 2019); a worst-case bound would be
+ * useless after a few layers.  The bound is therefore an estimate with a margin, not a proof.
+ * Where an element exceeds it slightly, compare the element with reference_eval_single. */
 bool reference_error(const struct graph *g, double *const *data, double *const *error,
                      const struct cancel *c, struct err *e);
 #endif

@@ -23,13 +23,14 @@ static double square(double x)
     return x * x;
 }
 
-/* Returns the unit roundoff u of a type. */
+/* Returns the unit roundoff u of a type, but not less than that of the reference itself. */
 static double unit_of(const struct elem_type *type)
 {
     return fmax(type->roundoff, DBL_EPSILON);
 }
 
-/* Returns the bound of a result; INFINITY when the result exceeds the type, or the bound is NaN. */
+/* Returns the bound of a result; INFINITY when the result or the bound exceeds the type or is
+ * NaN. */
 static double settled(const struct elem_type *type, double error, double result)
 {
     return error <= type->largest && fabs(result) <= type->largest ? error : INFINITY;
@@ -71,8 +72,9 @@ static double kept_error(double a, double ea, double b, double eb)
     return a - ea >= 1 ? eb : a + ea < 1 ? 0 : fabs(b) + eb;
 }
 
-/* Returns the error of y = f(x) for a monotonic function f: the larger difference from y at the
- * ends of [x - e, x + e], or INFINITY when f is undefined at an end. */
+/* Returns the error of y = f(x) for an increasing function f: the error of f itself, plus the
+ * larger difference from y at the ends of [x - e, x + e], or INFINITY when f is undefined at an
+ * end. */
 static double function_error(const struct own *o, enum val_kind f, double x, double y, double e)
 {
     double own = o->part * fabs(y) + o->tiny;
@@ -188,7 +190,8 @@ double error_of_product(const struct row_plan *p, const struct product_bound *b,
 
 /* --- Stored results --------------------------------------------------------------------------- */
 
-/* Returns the error of a stored value: 0 if the value is exact and the type can represent it. */
+/* Returns the error of a stored value: 0 if the value is exact and the type can represent it,
+ * INFINITY if the value may exceed the type. */
 static double stored_error(const struct elem_type *type, double value, double error)
 {
     double same = value, most = fabs(value) + error;

@@ -1,7 +1,8 @@
 /* Evaluates one node of the reference fast, by rows. One spatial variable of the node, the row
- * variable, runs in the innermost loop, and all others are constant in a row. An index expression
- * is therefore evaluated once per row: along the row it is start + i * step, unless it contains a
- * division or a comparison. Only reference*.c include this. */
+ * variable, runs in the innermost loop, and all others are constant in a row.  An index expression
+ * is therefore evaluated once for a segment of a row, as start + i * step, unless the row variable
+ * is an operand of a division, a comparison, min or max.  Only reference*.c and tests include
+ * this. */
 #ifndef TS_OPS_REFERENCE_IMPL_H
 #define TS_OPS_REFERENCE_IMPL_H
 #include <math.h>
@@ -61,7 +62,8 @@ int64_t *row_env(const struct row_plan *p);              /* an env of zeros; the
 /* Evaluates any node. */
 void row_eval(const struct row_plan *p);
 /* Evaluates sums of products, perhaps under a test, as blocked matrix products.  Returns false, and
- * does nothing, when the node does not have that form or its matrices are too small. */
+ * does nothing, when the node does not have that form, its matrices are too small, or how.single
+ * asks for another type than float32. */
 bool mac_eval(const struct row_plan *p);
 
 /* error_row sets e[n] to bounds of the errors of an operation in the arithmetic of the type. a and
@@ -95,8 +97,8 @@ void row_stored(const struct row_plan *p, int64_t n, double *value, double *erro
 /* Whether there is a tensor that both a and b load. */
 bool vals_share_tensor(const struct val *a, const struct val *b);
 
-/* Calls f(ctx, i, env) for every i in [0, n), on all cores if p->work is large enough.  env has
- * room for every variable of the pool, and no other thread uses it. */
+/* Calls f(ctx, i, env) for every i in [0, n), until cancelled, on all cores if p->work is large
+ * enough.  env has room for every variable of the pool, and no other thread uses it. */
 void each_task(const struct row_plan *p, int64_t n, void (*f)(const void *ctx, int64_t i,
                int64_t *env), const void *ctx);
 /* first_point sets n variables in env to 0; reference_next_point moves them to the next point, the

@@ -3,15 +3,16 @@
  *
  * Spatial variables that occur only in S index the rows of a matrix product, and those that occur
  * only in X index its columns.  Each value of the other variables (the batch) has a product of its
- * own.  There is one exception: a variable of both factors belongs to the rows if X depends on it
- * only through the index of a group, such as o / 8.  Each block of rows then stays in one group.
+ * own.  There is one exception: if S has no variable of its own, a variable of both factors indexes
+ * the rows if X depends on it only through the index of a group, such as o / 8.  Each block of rows
+ * then stays in one group.
  *
  * A task evaluates the factors of a block of rows and columns, and multiplies them with mat_mul.
- * Where the offset of a load is f(y) + g(r), f and g are computed once, as tables.  Any other X is
- * evaluated by rows, whatever its indices and tests are.
+ * Where the offset of a load is f(y) + g(r), g is a table of the node, and f one of the block.  Any
+ * other X is evaluated by rows, whatever its indices and tests are.
  *
- * In float32 every product and every sum is rounded, in the order of the definition, as row_eval
- * does, so the results have the same bits. */
+ * With how.single, every product and every sum is rounded to float32, in the order of the
+ * definition, as row_eval does, so the results have the same bits. */
 #include "kernels/ops/reference_impl.h"
 
 #include <stdlib.h>
@@ -60,7 +61,7 @@ struct mac_block {
     int64_t offset[2][COLUMNS];           /* per point: its part of the offset of the load */
     bool dense;                           /* whether the elements of X are adjacent */
     double *value[2], *error[2], *sum, *squares;
-    /* The values and the sum in single precision; only for float32. */
+    /* The values and the sum in single precision; only with how.single. */
     f32 *single[2], *single_sum;
 };
 
@@ -104,8 +105,8 @@ static int64_t points_of(const struct row_plan *p, unsigned dims)
     return n;
 }
 
-/* Looks for a variable of both factors that only selects a group in the other factor.  Makes it the
- * variable of factor k. */
+/* If factor k has no variable, looks for one of both factors that only selects a group in the other
+ * factor, and makes it the variable of factor k. */
 static void find_groups(struct mac *m, unsigned shared, int k)
 {
     const struct node *n = m->p->n;
@@ -140,7 +141,8 @@ static void split(struct mac *m, const struct val *product, int k)
 }
 
 /* Finds the product in the body, and puts the test on the factor that gives the larger matrices.
- * Returns false if there is no product, or its matrices are too small. */
+ * Returns false if the node is no sum of products, both factors load one tensor, or the matrices
+ * are too small. */
 static bool find_factors(struct mac *m)
 {
     const struct node *n = m->p->n;
@@ -238,8 +240,8 @@ static void table_points(const struct mac *m, struct mac_block *b, int64_t *env)
         b->dense = b->offset[1][i] == b->offset[1][i - 1] + 1;
 }
 
-/* Loads S for n points of the reduction, at the offsets `at`.  If `from` is NULL (no errors), the
- * values are 0; so they are in load_columns. */
+/* Loads S for n points of the reduction, at the offsets `at`.  If `from` is NULL (no errors), loads
+ * zeros, as load_columns does. */
 static void load_rows(const struct mac *m, const struct mac_block *b, const double *from,
                       const int64_t *at, int n, double *out)
 {

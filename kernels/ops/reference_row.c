@@ -5,7 +5,7 @@
 #include <string.h>
 #include "kernels/base/number.h"
 
-#define PARALLEL_WORK 2e6  /* with fewer operations, starting threads costs more than it saves */
+#define PARALLEL_WORK 2e6  /* with fewer points, starting threads costs more than it saves */
 
 /* --- Points ----------------------------------------------------------------------------------- */
 
@@ -106,7 +106,7 @@ static void index_arith(enum expr_kind kind, int64_t n, int64_t *restrict x,
     UNREACHABLE();
 }
 
-/* Divides a straight index by c: it becomes the quotients (rounded down) or the remainders. */
+/* Replaces a straight index by its quotients by c (rounded down), or by the remainders. */
 static void index_divide(enum expr_kind kind, int64_t n, struct row_index *x, int64_t c)
 {
     int64_t q = floor_div(x->at, c), more_q = floor_div(x->step, c);

@@ -99,8 +99,8 @@ static int hex_digit(char c)
            : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Returns the n bytes at text with each %XX decoded.  Returns NULL when the name is empty or a % is
- * followed by anything else. */
+/* Returns the n bytes at text with each %XX decoded.  Returns NULL when the name is empty, or a %
+ * is followed by anything else or by 00. */
 static char *decoded(struct arena *a, const char *text, size_t n)
 {
     char *name = arena_strndup(a, text, n), *to = name;
@@ -237,7 +237,7 @@ static void map_word(struct str *out, const char *word, size_t n, source_map_fn 
     arena_free(a);
 }
 
-/* Copies the statement in the n bytes at s, and replaces the path after file= (spec_map_files). */
+/* Copies the `const` statement in the n bytes at s, and replaces the path after file=. */
 static void map_statement(struct str *out, const char *s, size_t n, source_map_fn *map, void *ctx)
 {
     const char *end = s + n;

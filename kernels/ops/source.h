@@ -31,7 +31,7 @@ enum { SOURCE_MAX_SHORT = 16 };
 struct source_words { struct tensor_source s; bool has_hash; };
 
 bool source_is_word(const char *name);    /* true for value, file, tensor, hash */
-/* Reads one word, name=value[n]. Its error has no position; the caller adds it. */
+/* Reads one word, name=value[n]. The error has no position; the caller adds one. */
 bool source_take(struct arena *a, struct source_words *w, const char *name, const char *value,
                  size_t n, struct err *e);
 /* Sets *out to the source of tensor `name`, which has `elems` elements, or to NULL when no words
@@ -45,11 +45,11 @@ void source_print(struct str *out, const struct tensor_source *s);
 bool source_short(const f32 *data, int64_t n, struct tensor_source *out);
 uint64_t tensor_hash(const f32 *data, int64_t n);
 
-/* Copies the text of an operator, and replaces every path after file= by the one that map(ctx,
- * path, &text) appends to text. */
+/* Copies the text of an operator.  In its `const` statements, replaces every path after file= by
+ * the one that map(ctx, path, &text) appends to text. */
 typedef void source_map_fn(void *ctx, const char *path, struct str *out);
 void spec_map_files(struct str *out, const char *spec, source_map_fn *map, void *ctx);
 /* Prints the text of an operator for people: of a long graph only the first and last statements, of
- * data in a file only file=. */
+ * many values only the first, of data in a file only file=. */
 void spec_print_brief(struct str *out, const char *spec);
 #endif

@@ -1,5 +1,5 @@
 /* Transposed convolutions as gathers (conv.h): every output element sums the inputs that reach it,
- * so that the loops are those of an ordinary convolution.  Only the taps k contribute for which
+ * so that the loops are those of an ordinary convolution.  A tap k contributes only where
  * (x + d*k + b) % s == 0. */
 #include "kernels/ops/conv.h"
 #include "kernels/ir/simplify.h"

@@ -2,8 +2,9 @@
  * Only kernels/ops includes this.
  *
  * Parameters: size depth h w; kernel k (kd kh kw); stride s (sd sh sw); zeros p on every side
- * (pd ph pw), before and after an axis (pd0 pd1 ph0 ph1 pw0 pw1); dilation d (dd dh dw).  A family
- * with one axis has k, s, p, d alone, and pw0 and pw1. */
+ * (pd ph pw), before and after an axis (pd0 pd1 ph0 ph1 pw0 pw1); dilation d (dd dh dw); output
+ * padding op (opd oph opw).  A family with one axis has k, s, p, d alone, and pw0 and pw1.  Not all
+ * families have all of these. */
 #ifndef TS_OPS_WINDOW_H
 #define TS_OPS_WINDOW_H
 #include "kernels/ops/params.h"
@@ -28,7 +29,8 @@ bool window_canonical(const struct op_family *f, int64_t *v, struct err *e);
 /* Sets w[] from canonical values, except for `out`.  Returns the number of windows n, which belong
  * to the last n of the axes D H W. */
 int windows_read(const struct op_family *f, const int64_t *v, struct window *w);
-/* Computes out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1. */
+/* Computes out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1.
+ * Fails with ERR_RANGE when a window is larger than the padded input. */
 bool windows_fit(const struct op_family *f, const int64_t *v, int n_axes, struct window *w,
                  struct err *e);
 /* Returns the row with the value of a parameter ("k", "s") for an axis: the axis's own row if it is

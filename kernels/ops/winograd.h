@@ -28,7 +28,7 @@
  * the last n_axes dims, which become the first dims of the constant. */
 struct winograd_weights { int m, n_axes; };
 
-/* Whether `node` is a convolution to which the algorithm applies; else *e says why not. */
+/* Whether `node` is a convolution to which F(m, 3) applies; else *e says why not. */
 bool winograd_check(const struct graph *g, int node, int64_t m, struct err *e);
 /* Returns the same graph with the convolution `node` in Winograd form; winograd_check must have
  * accepted it.  The transformed weights take the place of the weights, and tensors that are not

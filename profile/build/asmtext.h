@@ -2,8 +2,8 @@
  * makes a copy of the text that counts how often each block runs.
  *
  * A block begins at a label or after a jump, and ends at the next label or jump; a call does not
- * end it.  The padding that `.p2align` puts before a loop is executed too.  It consists of nops;
- * only the assembler knows how many, so `padded` below makes their number readable. */
+ * end it.  The padding that `.p2align` puts before a loop is executed too.  It consists of nops.
+ * Only the assembler knows how many, so `padded` below tells where each piece of padding lies. */
 #ifndef TS_PROFILE_ASMTEXT_H
 #define TS_PROFILE_ASMTEXT_H
 #include "kernels/base/err.h"
@@ -21,8 +21,8 @@ enum insn_kind { INSN_FMA, INSN_VECTOR, INSN_SCALAR, INSN_BRANCH, INSN_KINDS };
 struct insn {
     enum insn_kind kind;
     int loads, stores, stack_loads, stack_stores;
-    bool ends;                           /* a jump or return: it ends a block */
-    bool stops;                          /* the next instruction never follows it: jmp, ret */
+    bool ends;                           /* a jump, return or trap: it ends a block */
+    bool stops;                          /* no instruction follows it: jmp, ret, ud2, hlt */
 };
 /* Reads one instruction; the text must have no label and no comment. frame: whether %rbp is the
  * frame pointer. */

@@ -21,12 +21,11 @@
 #define LITTLE_BYTES ((rlim_t)1 << 30)
 #define MAX_DIAGNOSTICS 3
 
-/* --- Finding a compiler
- * ------------------------------------------------------------------------------ */
+/* --- Finding a compiler ----------------------------------------------------------------------- */
 
 #define ASK_LIMIT_S 10.0
 #define ASK_CC1_LIMIT_S 2.0  /* seconds; a compiler that is a script may hang on the option */
-/* A command has at most this many words, because struct compiler has its text. */
+/* A command fits in compiler.path, so this is the most words that it can have. */
 enum { MOST_WORDS = sizeof ((struct compiler *)0)->path / 2 };
 
 /* A compiler that was examined.  Processes must be started to find its version and the path of cc1,
@@ -229,8 +228,7 @@ void compiler_print(struct str *out, const char *want)
                flags && *flags ? " " : "", flags ? flags : "");
 }
 
-/* --- Compiling
- * --------------------------------------------------------------------------------------- */
+/* --- Compiling -------------------------------------------------------------------------------- */
 
 /* extra: the memory of the words of $TILESCOPE_CFLAGS. */
 struct flags { VEC(const char *) arg; const char *link, *math; struct str extra; };
@@ -274,10 +272,10 @@ static void hash_this_cpu(void)
 }
 
 /* Builds the text from which the key is computed: the source and everything else that the object
- * depends on. This CPU is a part of it, because -march=native means this CPU and the cache may be
- * on a shared disk. All but the source is in a C comment. In it, every `*` is written as %2a, so
- * that nothing can close the comment early, and every % as %25, so that different flags have
- * different keys. */
+ * depends on. This CPU is a part of the text, because -march=native means this CPU and the cache
+ * may be on a shared disk. All but the source is in a C comment. In the comment, every `*` is
+ * written as %2a, so that nothing can close the comment early, and every % as %25, so that
+ * different flags have different keys. */
 static void key_text(struct str *out, const char *source, const struct compiler *cc,
                      const struct flags *f)
 {
@@ -330,7 +328,8 @@ static int add_diagnostics(struct str *out, const char *log, const char *c_path)
     return n;
 }
 
-/* Whether the compiler crashed, which can happen when the code is too large. */
+/* Whether the log says that a program of the compiler crashed, as happens if the code is too large.
+ */
 static bool compiler_crashed(const char *log)
 {
     return strstr(log, "terminated program") || strstr(log, "frontend command failed");

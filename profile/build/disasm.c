@@ -27,7 +27,8 @@ static bool parse_insn(const char *line, size_t len, struct disasm_line *out)
     return true;
 }
 
-/* Whether x is a nop; nops in many spellings pad functions and loops. */
+/* Whether x is one of the instructions that pad functions and loops: a nop in one of its spellings,
+ * int3 or udf. */
 static bool is_padding(const struct disasm_line *x)
 {
     static const char *const word[] = { "nop", "data16", "cs nop", "xchg   ax,ax", "int3", "udf" };
@@ -59,8 +60,8 @@ static bool find_target(const struct disasm_line *x, struct target_ref *out)
     return true;
 }
 
-/* Drops a comment "# 2000 <...>". It is the address of data, which tells nothing because the
- * printed text has no addresses. */
+/* Drops a comment "# 2000 <...>". The address of data tells nothing, because the printed text has
+ * no addresses. */
 static void drop_comment(struct disasm_line *x)
 {
     const char *hash = memmem(x->text, (size_t)x->len, "# ", 2);
@@ -105,7 +106,7 @@ static int label_number(const labels *l, unsigned long long address)
 }
 
 /* The text under construction. lines: for each line of the text, its line of the C source; NULL:
- * not wanted. n_labels: the number of labels so far. */
+ * not wanted. n_labels: the number of labels in the functions printed so far. */
 struct listing { struct str *out; struct c_lines *lines; int n_labels; };
 
 static void add_c_line(struct listing *t, int line)
@@ -162,8 +163,8 @@ static void print_function(struct listing *t, const char *name, int name_len, in
     vec_free(&l);
 }
 
-/* Whether `name` names a part of function `symbol` that the compiler made a function of its own,
- * such as the body of a parallel loop. */
+/* Whether `name` names a part of function `symbol` that the compiler made a function of its own.
+ * clang's bodies of parallel loops (.omp_outlined) count for every symbol. */
 static bool is_part(const char *name, size_t len, const char *symbol)
 {
     size_t n = strlen(symbol);

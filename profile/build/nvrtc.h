@@ -26,8 +26,8 @@ bool nvrtc_version(char version[32], struct err *e);
 /* Stores NVRTC's version and the address of one of its functions; cuda_library_file finds the file
  * of the library from this address. */
 bool nvrtc_find(char *version, size_t n, const void **function, struct err *e);
-/* Compiles source for an architecture such as "sm_90".  Everything in *out lies in a.  ERR_COMPILE
- * has the first error of the log, with its line. */
+/* Compiles source for an architecture such as "sm_90".  The texts, kernels and cubin of *out lie in
+ * a.  ERR_COMPILE has the first error of the log, with its line.  ERR_ENV: NVRTC does not work. */
 bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
                  struct err *e);
 /* Like nvrtc_build, but the cubin also has a line table, which gives the source line of each
@@ -44,8 +44,8 @@ void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_l
  * register_unit, a block gets shared memory in multiples of shared_unit bytes. */
 struct gpu_limits { int warps, blocks, registers, register_unit; int64_t shared, shared_unit; };
 extern const struct gpu_limits gpu_sm_90;
-/* Returns the limits of a multiprocessor of a device. They are those of sm_90, except for the
- * shared memory: this holds for all devices in gpu.def. */
+/* Returns the limits of a multiprocessor of a device: those of sm_90 with the device's shared
+ * memory, which is right for all rows of gpu.def. */
 struct gpu_limits gpu_limits_of(const struct gpu_device *d);
 /* Returns the occupancy of a kernel: how many of its warps fit on a multiprocessor at a time, as a
  * share (0 to 1) of g->warps. Registers, shared memory, blocks and warps limit it. */

@@ -21,7 +21,7 @@
 #define WAIT_MS 10
 #define MOST_WAIT_S 150.0                 /* most seconds to wait for a lock */
 
-/* The checksum after the ELF image. */
+/* The checksum at the end of KEY.so. */
 struct seal { char magic[8]; uint64_t bytes, hash; };
 static const char seal_magic[8] = "tsobj-1";
 

@@ -1,9 +1,9 @@
 /* The folder of compiled kernels: dir_cache()/objects with KEY.c and KEY.so.
  *
  * KEY.c is the text from which the key is computed: the source and, in a comment at its end,
- * everything else that the object depends on.  It is compared in full on every lookup.  KEY.so
- * ends with a checksum after the ELF image (loaders ignore it), so that a truncated or damaged
- * entry is a miss and never a crash. */
+ * everything else that the object depends on.  The text is compared in full on every lookup.
+ * KEY.so is a shared object, an assembly or a module of a GPU, followed by a checksum, which
+ * loaders ignore.  Thanks to the checksum a truncated or damaged entry is a miss. */
 #ifndef TS_PROFILE_OBJCACHE_H
 #define TS_PROFILE_OBJCACHE_H
 #include "kernels/base/subprocess.h"
@@ -29,11 +29,11 @@ bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
 /* Reads the object file that the compiler wrote to so_path, without the checksum. */
 bool objcache_read(const char *so_path, struct str *out, struct err *e);
 /* Takes the lock; to be called after a miss.  The caller must then write temp_c (objcache_write),
- * compile it to temp_so, and call objcache_store or objcache_drop, which release the lock.  No
- * other process uses temp_c and temp_so while they are locked.  A process that wants the same
- * object waits in objcache_lock and must then call objcache_hit again.  If the file cannot be
- * locked, temp_c and temp_so get names that no other process uses, and the result is also true.
- * ERR_CANCEL: `c` was raised while it waited.
+ * compile it to temp_so, and call objcache_store, or after any failure objcache_drop.  Both release
+ * the lock if they succeed.  No other process uses temp_c and temp_so while they are locked.  A
+ * process that wants the same object waits in objcache_lock and must then call
+ * objcache_hit again.  If the lock cannot be taken within 150 s, temp_c and temp_so get names that
+ * no other process uses, and the result is also true.  ERR_CANCEL: `c` was raised during the wait.
  *
  * The compiler must inherit the lock and write to it when the object is complete.  If tilescope is
  * killed, the compiler goes on, and the next tilescope takes its object (objcache_left) instead of
@@ -43,8 +43,8 @@ bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct er
 bool objcache_left(const struct objcache_slot *slot, const struct str *text);
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e);
 bool objcache_store(struct objcache_slot *slot, struct err *e);
-void objcache_drop(struct objcache_slot *slot);          /* without the lock, does nothing */
-/* Deletes files of the folder, oldest first, until at most max_bytes are left.  Files that are
- * being written do not count. */
+void objcache_drop(struct objcache_slot *slot);    /* OBJCACHE_NO_LOCK: does nothing */
+/* Deletes files of the folder, oldest first, until at most max_bytes are left.  Temporary files do
+ * not count, but those older than an hour are deleted. */
 void objcache_trim(const char *folder, int64_t max_bytes);
 #endif

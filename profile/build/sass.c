@@ -16,9 +16,9 @@
 
 /* A piece of the dump, without a NUL at its end. */
 struct sass_piece { const char *text; int len; };
-/* The target of a jump. at: its text in the instruction; empty: the instruction has no target.
- * name: its label; empty: the target is written as an offset. known: whether the target is inside
- * the function. */
+/* The target of a jump. at: the text of the target in the instruction; empty: the instruction has
+ * no target, or an offset outside of the function. name: the label; empty: the target is written as
+ * an offset. known: whether the target is inside the function. */
 struct sass_target { struct sass_piece at, name; unsigned offset; bool known; };
 /* guard: the predicate "@!P0", or empty; op: the instruction without guard and semicolon. label:
  * the number of the new label that is printed before the instruction; 0: none. */

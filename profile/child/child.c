@@ -106,8 +106,8 @@ static const char *signal_text(int sig)
     }
 }
 
-/* Whether the signal came from another process: neither a fault nor a limit of this program raises
- * this signal. */
+/* Whether the signal is taken to come from another process: no fault and no limit of this program
+ * raises it. */
 static bool is_from_outside(int sig)
 {
     return sig == SIGKILL || sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT;

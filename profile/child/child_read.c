@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_COUNTED ((int64_t)1 << 50)   /* greatest plausible count: reaching it takes years */
+#define MOST_COUNTED ((int64_t)1 << 50)   /* greatest plausible count */
 #define MOST_SUM 4e18                     /* limit of sums of counts, which are int64_t later */
 
 void child_clean_text(char *text, size_t n)

@@ -54,7 +54,7 @@ static bool is_openmp_variable(const char *s)
         || str_starts(s, "OPENBLAS_") || str_starts(s, "GOTO_");
 }
 
-/* Environment variables for a team of threads.  pinned: whether each thread gets a core of its own;
+/* Environment variables for a team of threads.  pinned: whether each thread is bound to a core;
  * false with one thread, or with more threads than CPUs.  KMP_BLOCKTIME=0: a kernel that clang
  * compiled brings clang's OpenMP library, so there is a second team on the same cores, and an idle
  * team must not spin while the other one works. */
@@ -240,7 +240,7 @@ static bool map_file(struct child *c, int64_t bytes, struct err *e)
         munmap(c->shared, c->shared_bytes);
     c->shared = NULL;
     int rc = reserve(c->memory, bytes);
-    /* if a kernel could shorten the file, every access to it here would be a SIGBUS */
+    /* if a kernel could shorten the file, an access behind the new end would be a SIGBUS here */
     if (rc == 0 && fcntl(c->memory, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
         rc = errno;
     void *p = rc ? MAP_FAILED

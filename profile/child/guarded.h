@@ -1,5 +1,6 @@
-/* The buffers of the kernel inside the runner.  Each lies between guard pages, so that an access
- * outside of it is a fault that can be reported, instead of a wrong number elsewhere. */
+/* The buffers of the kernel inside the runner.  Each lies between guard pages, so that an access to
+ * these is a fault that can be reported, instead of a wrong number elsewhere.  A store between the
+ * buffer and a guard page changes a pattern (guarded_whole). */
 #ifndef TS_PROFILE_GUARDED_H
 #define TS_PROFILE_GUARDED_H
 #include "kernels/base/rng.h"
@@ -10,10 +11,10 @@ struct guarded;
  * content.  ERR_ENV when there is no address space. */
 bool guarded_open(struct shared *sh, struct guarded **out, struct err *e);
 /* Reuses the memory for the buffers that sh lists now, without new pages. The caller must then
- * place them. False when the sizes have changed. */
+ * place them. False when their number, or the pages that one of them needs, have changed. */
 bool guarded_reopen(struct guarded *g, struct shared *sh);
 void guarded_close(struct guarded *g);
-/* Returns the addresses of all buffers; guarded_place and guarded_drop change them. */
+/* Returns the addresses of all buffers, which guarded_place sets. */
 void *const *guarded_data(const struct guarded *g);
 
 /* The functions below work on n buffers; `first` is the number of the first one. */
@@ -42,7 +43,7 @@ void guarded_collect(struct guarded *g, int first, int n);
 /* Whether the buffers that are results equal their copies bit by bit. */
 bool guarded_same(const struct guarded *g, int first, int n);
 /* Writes poison over the buffers that the kernel writes. If `few` is NULL, over all words; else
- * over a few random words, so that the rest looks right. */
+ * over a few random words that are not poison in the copy, so that the rest looks right. */
 void guarded_poison(struct guarded *g, int first, int n, struct rng *few);
 /* Describes where an address lies relative to the buffers. Safe in a signal handler. */
 void guarded_locate(const struct guarded *g, uint64_t address, struct fault *out);

@@ -120,7 +120,7 @@ int nvidia_answer(int argc, char **argv)
 
 /* --- In the parent ---------------------------------------------------------------------------- */
 
-/* Reads a line of printable text and advances *at past it. */
+/* Reads a line without its unprintable characters, and advances *at past the line. */
 static bool take(const char **at, char *out, size_t size)
 {
     size_t n = strcspn(*at, "\n"), len = 0;

@@ -1,9 +1,9 @@
 /* The protocol between the measuring process and its child, tilescope-runner.
  *
- * The child inherits two descriptors: a socket on which each request gets one reply, and a memory
- * file that both map.  The file begins with struct shared; trace addresses, tables of sites and
- * copies of the kernel's buffers follow.  A kernel can overwrite all of the file, so the parent
- * checks what it reads. */
+ * The child inherits a socket on which each request gets one reply, a memory file that both map,
+ * and a socket to the process of the ceiling.  The file begins with struct shared; the list of the
+ * buffers, the tables of the simulator and copies of the buffers follow.  A kernel can overwrite
+ * all of the file, so the parent checks what it reads. */
 #ifndef TS_PROFILE_PROTOCOL_H
 #define TS_PROFILE_PROTOCOL_H
 #include "profile/sim/cachesim.h"
@@ -44,7 +44,7 @@ enum server_command {
 };
 
 struct request {
-    uint32_t version;                     /* PROTOCOL_VERSION; first in every message */
+    uint32_t version;                     /* PROTOCOL_VERSION; first in requests and replies */
     uint32_t command, slot;  /* LOAD: a slot; LOAD_VENDOR and RUN: a contender */
     char path[512];                       /* LOAD, LOAD_VENDOR */
     char entry[32];                       /* LOAD: name of the function; "" = ts_entry */

@@ -1,7 +1,7 @@
-/* The interface to a runner, the place where kernels run. child.h has two kinds of runner: the
- * child process on the CPU of this machine, and the one on its GPU. A runner gets shared objects
- * and buffers, and knows nothing about programs. After any failure except a refused load, the
- * caller must close the runner. */
+/* The interface to a runner, the place where kernels run. child.h has two kinds of runner: a child
+ * process whose kernels run on the CPU of this machine, and one whose kernels run on its GPU. A
+ * runner gets compiled kernels and buffers, and knows nothing about programs. After any failure
+ * except a refused load, the caller must close the runner. */
 #ifndef TS_PROFILE_RUNNER_H
 #define TS_PROFILE_RUNNER_H
 #include "profile/child/sampling.h"
@@ -35,7 +35,7 @@ struct runner_opts {
     const struct trace_table *trace;      /* table of the instrumented kernel; NULL = none */
     int n_trace_buffers;
     bool sim_detail;                      /* reserve memory for struct sim_detail */
-    const struct cancel *cancel;          /* may be NULL; polled at least every 20 ms */
+    const struct cancel *cancel;          /* may be NULL; polled about every 20 ms */
     /* Receives the progress of the current command: 0..1, then 1..2 while it samples a second
      * time, and so on.  May be NULL. */
     void (*tick)(void *ctx, double done);
@@ -56,13 +56,13 @@ struct sampled {
     int64_t walk_bytes;                   /* cold: bytes to read to empty the caches */
 };
 /* The samples, in seconds per call; the index is an enum series.  The requested contenders have
- * samples.  If the ceiling was requested, it has samples too, and with several threads also the
- * ceiling on one core.  Any other series has sample[.] = NULL and a summary of zeros.  sample[.][i]
- * was taken in round i; block[k] is the first round of epoch k.
+ * samples.  If the ceiling was requested and the samples are not cold, the ceiling has samples too,
+ * and with several threads also the ceiling on one core.  Any other series has sample[.] = NULL and
+ * a summary of zeros.  sample[.][i] was taken in round i; block[k] is the first round of epoch k.
  *
- * While the spread of a contender exceeds STATS_NOISY, sampling is repeated, up to three times and
- * not after 5 s in all.  Repeated samples are added to the first ones.  The arrays are valid until
- * the runner times again or is closed. */
+ * Unless as_is is set, sampling is repeated while the spread of a contender exceeds STATS_NOISY, up
+ * to three times, and not after 5 s or limit_s in all.  Repeated samples are added to the first
+ * ones.  The arrays are valid until the runner times again or is closed. */
 struct samples {
     int rounds, n_blocks;
     const double *sample[SERIES_COUNT];
@@ -101,9 +101,9 @@ struct simulation {
 
 struct vendor_choice { char implementation[160], layout[80]; };
 
-/* The functions of one kind of runner. Member NAME does what runner_NAME below says.  A member is
- * NULL if this kind cannot do it; runner_NAME then fails with ERR_ENV.  Exception: without `renew`,
- * runner_renew opens a new runner. */
+/* The functions of one kind of runner. Member NAME does what runner_NAME below says.  load_ceiling,
+ * load_vendor, time, count and simulate may be NULL: runner_NAME then fails with ERR_ENV.  `renew`
+ * may be NULL: runner_renew then opens a new runner. */
 struct runner;
 struct runner_kind {
     const char *name;                     /* "child" */
@@ -130,10 +130,10 @@ struct runner_kind {
 /* The first member of every kind's own struct. */
 struct runner { const struct runner_kind *kind; };
 
-/* Opens a runner. ERR_ENV: it does not start, or lacks memory. ERR_CANCEL: o->cancel was raised.
- * For this function and those below, ERR_KILLED means that a signal such as SIGKILL or SIGTERM
- * ended the runner, and that tilescope did not send it.  Linux sends SIGKILL when memory runs
- * out. */
+/* Opens a runner. ERR_ENV: it does not start, or lacks memory. ERR_RANGE: too many contenders.
+ * ERR_CANCEL: o->cancel was raised.  For this function and those below, ERR_KILLED means that a
+ * signal such as SIGKILL or SIGTERM ended the runner, and that tilescope did not send it.  Linux
+ * sends SIGKILL when memory runs out. */
 bool runner_open(const struct runner_kind *kind, const struct runner_opts *o, struct runner **out,
                  struct err *e);
 void runner_close(struct runner *r);      /* stops its work; NULL is allowed */
@@ -142,7 +142,7 @@ void runner_close(struct runner *r);      /* stops its work; NULL is allowed */
  * opened, and the runner must not have loaded a vendor library.  If its kind has no `renew`, the
  * runner is closed and a new one is opened. */
 bool runner_renew(struct runner **r, const struct runner_opts *o, struct err *e);
-/* Returns the bytes shared with the runner. The runner's own buffers take as much again. */
+/* Returns the bytes shared with the runner. The runner's own buffers take about as much again. */
 int64_t runner_bytes(const struct runner *r);
 
 /* Returns the copy of a buffer in this process.  Fill it before runner_run, which copies it into
@@ -152,7 +152,8 @@ int64_t runner_bytes(const struct runner *r);
 void *runner_data(struct runner *r, int buffer);
 
 /* Loads a kernel from an object. slot: SLOT_TRACE, or SLOT_KERNEL + i for contender i. entry: the
- * name of its function; "" = ts_entry.  ERR_COMPILE when the kernel cannot be loaded. */
+ * name of the function of a contender; "" = ts_entry.  ERR_COMPILE when the kernel cannot be
+ * loaded. */
 bool runner_load(struct runner *r, enum slot slot, const char *so_path, const char *entry,
                  struct err *e);
 /* Loads the FMA ceiling of this object into a process of its own.  Call this at most once.
@@ -170,7 +171,7 @@ bool runner_load_vendor(struct runner *r, int contender, const char *plugin,
  * the text names, or a host twin reported an error. */
 bool runner_run(struct runner *r, int contender, double *seconds, struct err *e);
 bool runner_time(struct runner *r, const struct sampled *what, struct samples *out, struct err *e);
-/* Counts these events per call by a meter (enum meter_id), on all threads that the kernel uses.
+/* Counts these events per call of contender 0 by a meter (enum meter_id), on all its threads.
  * *seconds: seconds per call while counting.  *out has a reason for an event without a count. */
 bool runner_count(struct runner *r, int meter, const struct event *event, int n,
                   struct counts *out, double *seconds, struct err *e);

@@ -16,10 +16,10 @@
 #define HEAT_MOST_S 10e-3
 #define GIVE_UP_ROUNDS 3                  /* rounds before giving up; one round for long calls */
 #define HOPELESS 2  /* a kernel slower than this times give_up_s gets no warm-up */
-#define HOPELESS_CALLS 3  /* first calls that must be that long; one of SAMPLING_LONG_S is enough */
+#define HOPELESS_CALLS 3  /* first calls that must be that slow; 1 if it takes SAMPLING_LONG_S */
 #define CLOCK_READINGS 1000
-#define CHECK_SHARE 0.04                /* share of the time for checks between rounds */
-#define RESULT_SHARE 0.01  /* checks of single-call samples may take this share of their time */
+#define CHECK_SHARE 0.04                /* share of the time for checks */
+#define RESULT_SHARE 0.01  /* time for checks of single-call samples / time of these samples */
 #define CHECK_PARTS 32  /* parts of time_s; each has a check, if CHECK_SHARE allows it */
 #define CHECK_MOST 64                   /* most calls of one check */
 #define CHECK_FIRST 8                   /* most calls of the check before the warm-up */
@@ -206,9 +206,9 @@ static void heat(struct sampler *s, int series)
         run_calls(s, &s->work[series], 1);
 }
 
-/* Overwrites the result before a sample if checks_itself: all elements before the first sample, a
- * few before later samples.  Returns whether it did; the caller must then check the result after
- * the sample. */
+/* Overwrites the result of a steady contender before a sample if checks_itself: all elements before
+ * the first sample, a few before later samples.  Returns whether it did; the caller must then check
+ * the result after the sample. */
 static bool spoils(struct sampler *s, int series)
 {
     struct work *w = &s->work[series];
@@ -270,7 +270,8 @@ static bool has_room(const struct sampler *s)
     return s->n > 0;
 }
 
-/* Begins an epoch. renew: whether to renew the buffers; false for the first epoch of a request. */
+/* Begins an epoch, unless there are PROTOCOL_MAX_EPOCHS already. renew: whether to renew the
+ * buffers; false for the first epoch of a request. */
 static bool begin_sitting(struct sampler *s, bool renew)
 {
     struct shared *sh = s->sh;

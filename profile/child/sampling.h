@@ -5,15 +5,15 @@
 #include "profile/child/protocol.h"
 #include "profile/child/stats.h"
 
-/* A kernel whose call takes longer than this needs no warm-up, and one sample is enough, because
+/* A kernel whose call takes this long needs no warm-up, and one sample can be enough, because
  * interruptions are short compared with the call. */
 #define SAMPLING_LONG_S 20e-3
 
 typedef void kernel_fn(void *const *buffers);
 
-/* Something to sample: a function of buffers, a primitive of a vendor library, a kernel of a
- * device, or (team > 0) the ceiling in its own process on `team` threads.  If none of them is set,
- * the entry is unused. */
+/* Something to sample: a function of buffers (run), a primitive of a vendor library (run_vendor),
+ * calls on a device (run_device, which comes first), or (team > 0) the ceiling in its own process
+ * on `team` threads.  If none of them is set, the entry is unused. */
 struct work {
     kernel_fn *run;
     void *const *buffers;
@@ -35,7 +35,7 @@ struct work {
 
 /* Callbacks of the sampling. If one returns false, the sampling ends. renew: gives all buffers new
  * pages with the same contents. chill: removes the data of the contender from all caches. poison:
- * overwrites the results of a steady contender, either all elements or a few. same: whether the
+ * overwrites what a steady contender writes, either all elements or a few. same: whether the
  * last call of a steady contender left the right result. ceiling: makes the calls that struct
  * ceiling_ask describes, and stores the seconds per call. */
 struct sampling_hooks {
@@ -48,20 +48,22 @@ struct sampling_hooks {
 };
 
 /* Warms up, then samples the works, one for each enum series, in rounds into sh->sample.  Sampling
- * ends when request->time_s is over and there are min_runs samples of each, or when most_s is over.
- * If give_up_s is not 0, it also ends after a round in which every contender took longer than
- * give_up_s (after a few such rounds for short calls).  A single kernel on one thread gets no
- * warm-up when all its first calls take more than twice give_up_s.  Appending needs no warm-up.
+ * ends when request->time_s is over and there were min_runs rounds, when most_s is over, when
+ * sh->sample is full, or when a callback ends it.  If give_up_s is not 0, it also ends after a
+ * round if all samples of contenders took longer than give_up_s (after a few rounds for short
+ * calls).  A single kernel on one thread gets no warm-up when all its first calls take more than
+ * twice give_up_s.  Appending needs no warm-up.
  *
  * Each round samples each work once, in a new random order, so that no contender always follows the
- * same other one.  The time is divided into request->epochs epochs, each with renewed buffers.  Hot
- * samples: something else may have used the caches before, so a short kernel is called once,
- * untimed, before its sample.  This is done if there are several contenders, after a renewal or a
- * check, and for very short kernels also beside the ceiling.  Cold samples: a sample is one call,
- * minus the cost of reading the clock; only contenders are sampled.
+ * same other one.  The time is divided into request->epochs epochs; each but the first renews the
+ * buffers.  Hot samples: something else may have used the caches before, so a short kernel is
+ * called once, untimed, before its sample.  This is done if there are several contenders, after a
+ * renewal or a check, and for very short kernels also beside the ceiling.  Cold samples: a sample
+ * is one call, on a CPU minus the cost of reading the clock; only contenders are sampled.
  *
- * The results of steady contenders are checked before the warm-up, after rounds for a small share
- * of the time, and at the end.  A check first asks whether the last call left the right result.
+ * The results of steady contenders are checked before the warm-up (not when appending), after
+ * rounds for a small share of the time, and at the end.  A check first asks whether the last call
+ * left the right result.
  * Then it overwrites results and asks whether a few untimed calls produce the right result again.
  * Cold and long kernels are not called an extra time: their results are overwritten before each
  * sample and checked after it. */

@@ -22,7 +22,7 @@
 
 #define STACK_REACH_BYTES ((uint64_t)1 << 20)
 
-/* The shared memory, for the signal handler. */
+/* The shared memory and the buffers, for the signal handler. */
 static struct shared *fault_shared;
 static struct guarded *fault_guarded;
 
@@ -47,7 +47,7 @@ static enum fault_access access_of(const ucontext_t *u, uint64_t *stack)
     return ACCESS_UNKNOWN;
 }
 
-/* The signal handler. It only stores to the shared page and calls _exit. */
+/* The signal handler. It writes only to the shared memory, and calls _exit. */
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
     struct fault *f = &fault_shared->fault;
@@ -232,8 +232,8 @@ static void limit(int what, uint64_t value, bool soft)
     setrlimit((__rlimit_resource_t)what, &l);
 }
 
-/* Returns the bytes that this process has mapped; 0 under address sanitizer, which maps
- * terabytes. */
+/* Returns the bytes that this process has mapped; 0: unknown, or under address sanitizer, which
+ * maps terabytes. */
 static uint64_t mapped_bytes(void)
 {
     unsigned long long pages = 0;
@@ -274,8 +274,8 @@ static void set_limits(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Unloads all kernels.  An object that uses OpenMP stays loaded, because the threads of its team
- * still run code of it or of its OpenMP library. */
+/* Forgets all kernels and unloads their objects.  An object that uses OpenMP stays loaded, because
+ * the threads of its team still run its code or that of its OpenMP library. */
 static void unload(struct server *r)
 {
     for (int i = 0; i < SLOT_COUNT; i++)
@@ -290,7 +290,7 @@ static void unload(struct server *r)
     r->count = NULL;
 }
 
-/* Lets a thread that was pinned for timing run on all CPUs again. */
+/* Lets a thread that was pinned for timing run on all CPUs of the parent again. */
 static void unpin(const struct shared *sh)
 {
     if (sh->threads <= 1 && CPU_COUNT(&sh->cpus) > 0)

@@ -1,6 +1,6 @@
-/* The FMA ceiling, in a process that loads nothing else: a kernel can change its own process
- * (busy threads, rounding modes, memory), but not this one.  The runner samples the ceiling and
- * the kernels alternately, on the same cores. */
+/* The FMA ceiling, or another loop of the machine model, in a process that loads nothing else: a
+ * kernel can change its own process (busy threads, rounding modes, memory), but not this one.  The
+ * runner samples the ceiling and the kernels alternately, on the same cores. */
 #include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define MEET_S 20e-3  /* most seconds that a thread waits for the rest of its team */
-#define SPIN_S 100e-6                    /* seconds that it spins before it sleeps */
+#define SPIN_S 100e-6                    /* seconds that a thread spins before it yields its CPU */
 
 static char scratch[16384] __attribute__((aligned(64)));
 static void *const buffers[1] = { scratch };

@@ -18,7 +18,7 @@ struct server {
     /* per slot: the error that a host twin found, or ""; NULL: not a host twin */
     const char *fault[SLOT_COUNT];
     /* Per contender: number of calls since it was loaded, and seconds of the last call of
-     * COMMAND_RUN. */
+     * COMMAND_RUN. COMMAND_RUN of a vendor library's contender changes neither. */
     int64_t calls[PROTOCOL_MAX_CONTENDERS];
     double first_s[PROTOCOL_MAX_CONTENDERS];
     trace_fn *trace;                      /* the functions of the instrumented kernel */

@@ -9,7 +9,7 @@
 
 #define LINE_BYTES 64
 
-/* Pins a single thread to the CPU where the scheduler has put it, which was the least busy one. */
+/* Pins a single thread to the CPU where the scheduler has put it. */
 static void pin(const struct shared *sh)
 {
     cpu_set_t set;

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* Loads a vendor primitive.  The plugin keeps the addresses of its buffers, which are therefore
- * never placed at the end of a page. */
+/* Loads a vendor primitive.  The plugin keeps the addresses of its buffers, which therefore stay at
+ * the start of their pages. */
 bool server_load_vendor(struct server *r, const struct request *q, struct err *e)
 {
     const struct vendor_plugin *plugin = NULL;

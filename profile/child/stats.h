@@ -30,9 +30,9 @@ double stats_disturbed(const double *ceiling, int n);
  * bootstrap.  The bootstrap draws blocks of rounds, because neighbouring rounds share
  * disturbances and the placement of buffers: block[i] is the first round of block i, ascending
  * from 0.  With few blocks the interval is widened to that of Student's t (Hesterberg 2015,
- * section 3.4).  The interval is always widened by the share STATS_PLACE at both ends.  Below 4
- * blocks there is no interval: low = 0, high = infinity.  best: the ratio of the least samples; 0 =
- * unknown. */
+ * section 3.4).  The interval is always widened by the share STATS_PLACE at both ends.  With fewer
+ * than 4 blocks there is no interval: low = 0, high = infinity.  best: the ratio of the least
+ * samples.  ratio and best: 0 = unknown. */
 struct ratio { double ratio, low, high, best; };
 struct ratio stats_ratio(const double *a, const double *b, int n, const int *block, int n_blocks,
                          uint64_t seed);
@@ -59,8 +59,8 @@ bool stats_print_undecided(struct str *out, const struct ratio *r);
 extern const char *const verdict_name[];
 struct ratio ratio_inverse(const struct ratio *r);       /* returns the ratio time a / time b */
 /* Appends "1.32 (1.30 to 1.34)", with three digits of the ratio.  If an end of the interval would
- * be printed as 1.00 without being 1, more digits are printed: the verdict depends on the side of 1
- * on which it lies. */
+ * be printed as 1.00 without being 1, up to four decimals are printed, because the verdict depends
+ * on the side of 1 on which the end lies. */
 void ratio_print(struct str *out, const struct ratio *r);
 /* Appends "1.32x slower (1.30 to 1.34)"; for a ratio below 1 the inverse, "1.32x faster (...)". */
 void ratio_print_times(struct str *out, const struct ratio *r);

@@ -198,8 +198,8 @@ bool cuda_device_drop(struct cuda_device *d, int buffer, struct err *e)
     return true;
 }
 
-/* Returns the bytes from the start of the last damaged word of a guard to the guard's end; 0: no
- * damage. Damage to half a word counts as half a word. */
+/* Returns the bytes from the start of the last damaged word (4 bytes) of a guard to the guard's
+ * end; 0: no damage. If only half of a word is damaged, the result is the bytes from that half. */
 static int64_t from_end(const uint16_t *guard)
 {
     int i = 1;

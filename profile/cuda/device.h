@@ -1,6 +1,7 @@
-/* A GPU, used through its driver: buffers between guards, modules, launches, times. After a fault
- * of a kernel, the process that caused it can no longer use the device, and a driver can hang.
- * Therefore only a process that may be killed opens a device (tilescope-runner --device). */
+/* A GPU, used through its driver: buffers, modules, launches, times. A guard of 256 bytes with a
+ * known pattern lies on each side of a buffer. After a fault of a kernel, the process that caused
+ * it can no longer use the device, and a driver can hang. Therefore only a process that may be
+ * killed opens a device (tilescope-runner --device). */
 #ifndef TS_CUDA_DEVICE_H
 #define TS_CUDA_DEVICE_H
 #include <stdint.h>
@@ -28,7 +29,8 @@ bool cuda_device_open(int n_buffers, int n_modules, struct cuda_device **out, st
 bool cuda_device_info(const struct cuda_device *d, struct cuda_info *out, struct err *e);
 
 /* Loads *o as module number `module`, instead of the one loaded before.  The launches of *o, with
- * their names and arguments, must outlive the device; its cubin need not.  ERR_COMPILE. */
+ * their names and arguments, must live as long as the module; its cubin need not.  ERR_COMPILE if
+ * a kernel needs too much shared memory, else the errors of cuda_ok. */
 bool cuda_device_load(struct cuda_device *d, int module, const struct cuda_object *o,
                       struct err *e);
 /* Copies data to a buffer.  A buffer without memory gets `bytes` bytes; a buffer with memory must
@@ -36,7 +38,7 @@ bool cuda_device_load(struct cuda_device *d, int module, const struct cuda_objec
 bool cuda_device_put(struct cuda_device *d, int buffer, const void *data, size_t bytes,
                      struct err *e);
 bool cuda_device_get(const struct cuda_device *d, int buffer, void *data, struct err *e);
-/* Frees the memory of a buffer. */
+/* Frees the memory of a buffer, if it has memory. */
 bool cuda_device_drop(struct cuda_device *d, int buffer, struct err *e);
 /* Checks the guards of all buffers.  *buffer: a buffer whose guard was overwritten, or -1.
  * *distance: bytes from the end of this buffer to the damage.  For damage before the buffer it is
@@ -45,7 +47,7 @@ bool cuda_device_guards(const struct cuda_device *d, int *buffer, int64_t *dista
                         struct err *e);
 /* Makes n calls and waits for them.  Each call makes all launches of the module; buffer 0 of a
  * launch is buffer `first` of the device. *seconds: the device's time for all n calls, between two
- * events.  ERR_CRASH or ERR_TIMEOUT with the driver's name of the error. */
+ * events.  The errors are those of cuda_ok, and ERR_ENV if the time is impossible. */
 bool cuda_device_run(struct cuda_device *d, int module, int first, long n, double *seconds,
                      struct err *e);
 /* Calls `queue`, which puts work of a vendor library on the default stream, and waits for that

@@ -36,8 +36,8 @@ struct cuda_driver {
 bool cuda_driver_open(struct cuda_driver *d, struct err *e);
 /* Loads the driver without calling it, to find out whether the file exists.  ERR_ENV. */
 bool cuda_driver_there(struct err *e);
-/* Whether a call succeeded; if not, *e is "CALL: CUDA_ERROR_...", where CALL is `call`. ERR_CRASH
- * or ERR_TIMEOUT for faults of a kernel, ERR_COMPILE for a module that the device cannot run, else
- * ERR_ENV. */
+/* Whether a call succeeded; if not, *e is "CALL: CUDA_ERROR_...", where CALL is `call`, or has the
+ * code's number if it has no name. ERR_CRASH or ERR_TIMEOUT for faults of a kernel, ERR_COMPILE for
+ * a module that the device cannot run, else ERR_ENV. */
 bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struct err *e);
 #endif

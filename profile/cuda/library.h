@@ -1,5 +1,5 @@
 /* Libraries of NVIDIA, loaded at run time: this program links none of them, and runs where they are
- * missing.  NVRTC (profile/build/nvrtc.h), the driver (driver.h) and all others are opened here. */
+ * missing. */
 #ifndef TS_CUDA_LIBRARY_H
 #define TS_CUDA_LIBRARY_H
 #include <stddef.h>

@@ -117,7 +117,7 @@ static bool lists(const char *list, const char *word)
 }
 
 /* Takes the limits of the group in a line "ID:CONTROLLERS:PATH". A line without controllers names
- * the group of version 2, which has all controllers. */
+ * the group of version 2, in which both limits are looked for. */
 static void take_line(struct cgroup_limits *l, const char *mount, char *line)
 {
     static const struct {

@@ -7,8 +7,8 @@
 struct cgroup_limits {
     int cpus;                            /* limit of CPU time, in CPUs; 0 = no limit */
     int64_t memory_bytes;                /* limit of memory; 0 = no limit */
-    /* Unused part of memory_bytes; cached files count as unused.  At least 1 where there is a
-     * limit. */
+    /* Memory that the limits still leave; cached files count as unused.  At least 1 where there is
+     * a limit; 0 = no limit. */
     int64_t memory_left;
 };
 struct cgroup_limits cgroup_limits(void);

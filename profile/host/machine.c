@@ -55,7 +55,7 @@ static bool find_field(const char *text, const char *key, char *out, size_t n)
     return false;
 }
 
-/* Reads the name of the CPU. On Arm, /proc/cpuinfo names cores only by numbers. */
+/* Reads the name of the CPU. On many Arm machines /proc/cpuinfo has only numbers. */
 static void read_cpu_name(struct machine *m)
 {
     struct str text = {0};
@@ -294,7 +294,7 @@ void machine_date(char *out, size_t n)
         strftime(out, n, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* Returns the part "2 cores" of a fingerprint, and its length in *n; NULL when it has none. */
+/* Returns the part "2 cores" of a fingerprint, and its length in *n; NULL: there is none. */
 static const char *cores_part(const char *text, size_t *n)
 {
     for (const char *p = strstr(text, " | "); p; p = strstr(p + 1, " | ")) {

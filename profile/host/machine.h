@@ -5,7 +5,7 @@
 #include "profile/sim/cache_config.h"
 
 struct machine {
-    char cpu[128];                       /* model name in /proc/cpuinfo */
+    char cpu[128];                       /* model name, or another name where Linux gives none */
     char isa[32];                        /* target_host()->isa */
     int vector_floats;
     int cores;  /* number of CPUs (hardware threads) that this process may use (affinity, cgroup) */
@@ -13,7 +13,7 @@ struct machine {
     struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; an unknown l1d is set to 32K/8/64 */
     bool l1d_assumed;
     int64_t memory_bytes;                /* physical memory, or the lower limit of the cgroup */
-    char os[128];                        /* kernel release and architecture */
+    char os[128];                        /* system, kernel release and architecture */
     bool has_pmu;                        /* the kernel lists a CPU event source */
 };
 void machine_read(struct machine *m);
@@ -22,14 +22,15 @@ int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermo
 /* Reads the beginning of a file like /proc/cpuinfo, with all lines of the first CPU: the file of a
  * machine with hundreds of CPUs has megabytes. False: the file is empty or cannot be read. */
 bool machine_cpu_text(const char *path, struct str *out);
-uint64_t machine_cpu_hash(void);         /* hash of the CPU features behind -march=native */
+uint64_t machine_cpu_hash(void);         /* hash of the CPU's model and features */
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
 /* The CPU by its maker's numbers; "" and 0: unknown. */
 struct machine_cpu { char vendor[16]; int family, model; };
 void machine_cpu_read(struct machine_cpu *cpu);
-int64_t machine_memory_available(void);  /* bytes available without swapping; 0 = unknown */
-/* Returns the mean number of running processes in the last minute, at least 0.01; 0 = unknown. */
+/* Returns the bytes available without swapping, within the limits of the cgroups; 0 = unknown. */
+int64_t machine_memory_available(void);
+/* Returns Linux's load average of the last minute, but at least 0.01; 0 = unknown. */
 double machine_load(void);
 void machine_date(char *out, size_t n);          /* the time in UTC: "2026-11-23T02:10:00Z" */
 /* Prints the fingerprint that sessions and records store with a measurement: "AMD EPYC | avx512 |

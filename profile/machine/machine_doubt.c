@@ -55,8 +55,8 @@ static bool below(const struct rate *r, double share, const struct rate *of)
 }
 
 /* Adds the pairs that are in the wrong order: an instruction set that is clearly slower than the
- * next narrower one, and a level of memory that is slower than the next outer one, although the
- * loads of the outer level pass through it. */
+ * next narrower one, and a level of memory that is slower than the next outer measured one,
+ * although loads from an outer level pass through the inner ones. */
 static void order(const struct machine_model *m, struct str *out, int *n)
 {
     const struct level_bandwidth *inner = NULL;
@@ -86,7 +86,7 @@ static bool is_less(const struct rates *r, const struct rates *then)
     return below(&r->one, BEFORE, &then->one) || below(&r->all, BEFORE, &then->all);
 }
 
-/* Returns the rates with a name; NULL when there are none. */
+/* Returns the rates that are called `name`; NULL: there are none. */
 static struct rates *find(const struct named *in, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
@@ -139,8 +139,7 @@ int machine_model_doubts(const struct machine_model *model, const struct machine
 }
 
 /* Keeps the higher `best`. The other members are taken from the measurement with the higher median,
- * which was less disturbed. So a best that was found among disturbed samples is no longer
- * doubtful. */
+ * which was less disturbed. */
 static void take_better(struct rate *to, const struct rate *from)
 {
     double best = from->runs > 0 && !(to->best > from->best) ? from->best : to->best;

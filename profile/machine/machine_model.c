@@ -10,8 +10,8 @@
 #define CALL_LIMIT_S 10.0
 #define ROUNDS 3  /* rounds through all loops, so that a disturbance spreads over several loops */
 #define SHORT_S 0.5                      /* a shorter measurement has one round */
-#define DRAM_TIMES 4                     /* bytes of each core's DRAM buffer / of the last cache */
-#define MEMORY_SHARE 4  /* the buffers of all cores get 1 / 4 of the available memory */
+#define DRAM_TIMES 4  /* bytes of each core's DRAM buffer / of the last cache; 2 if memory is low */
+#define MEMORY_SHARE 4  /* the DRAM buffers of all cores get at most 1 / 4 of the free memory */
 #define UNKNOWN_CACHE ((int64_t)32 << 20)  /* least size assumed for a last cache without an L3 */
 #define OVERHEAD_BYTES ((int64_t)256 << 20)  /* memory of a child besides the buffers */
 
@@ -172,7 +172,7 @@ static void keep(struct samples_of *to, const double *sample, int n)
     to->n += n;
 }
 
-/* Samples a loop in a separate child, whose memory is freed with it. */
+/* Samples a loop in a child of its own, so that the memory of the loop is freed afterwards. */
 static bool sample_once(const struct bench *b, struct loop *l, struct err *e)
 {
     int cores = l->alone ? 1 : b->machine->cores;

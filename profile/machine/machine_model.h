@@ -1,5 +1,6 @@
 /* The machine model: the peak rates of this machine's floating point units and memories. They are
- * measured by generated loops in the measuring child, on one core and on all cores at once. */
+ * measured by generated loops in a child, on one core and, where the buffers fit, on all cores at
+ * once. */
 #ifndef TS_PROFILE_MACHINE_MODEL_H
 #define TS_PROFILE_MACHINE_MODEL_H
 #include "profile/build/build.h"
@@ -19,8 +20,8 @@ extern const char *const model_level_name[MODEL_LEVELS];           /* "L1" ... "
 struct isa_peak { char isa[16]; int vector_floats; struct rates gflops; };
 
 /* The bandwidth of a level in GB/s (1e9). capacity: size of the cache; 0 when unknown, and for
- * DRAM. bytes: size of the buffer of each core, at most half of the cache; for DRAM larger than all
- * caches.  A level that cannot be measured has no rates, and `reason` says why. */
+ * DRAM. bytes: size of the buffer of each core, at most half of the cache; for DRAM at least twice
+ * the last cache.  A level that cannot be measured has no rates, and `reason` says why. */
 struct level_bandwidth {
     int64_t capacity, bytes;
     struct rates load, copy;             /* copy: bytes read and written; only for DRAM */
@@ -43,8 +44,8 @@ struct machine_model {
 void machine_model_fingerprint(struct str *out, const struct machine *m);
 
 struct progress;
-/* Measures the model: about `seconds` of sampling, and a compilation of each loop.  ERR_ENV,
- * ERR_COMPILE, ERR_CANCEL. */
+/* Measures the model: about `seconds` of sampling, and a compilation of each loop.  The errors are
+ * those of build_shared and of the runner. */
 bool machine_model_measure(const struct compiler *cc, const struct machine *m, double seconds,
                            const struct progress *pr, const struct cancel *c,
                            struct machine_model *out, struct err *e);

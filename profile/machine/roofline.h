@@ -27,7 +27,8 @@ struct roofline {
     double intensity;
     bool simulated;
     double gflops;  /* GFLOP/s at the minimum latency; 0 = not timed */
-    /* Without a machine model, the following members are 0, and `by` is ROOF_FMA. */
+    /* Without a machine model or FLOPs, and for a GPU, the following members are 0, and `by` is
+     * ROOF_FMA. */
     enum model_level home;
     double peak;                         /* GFLOP/s of the FMA units of the threads */
     int n;

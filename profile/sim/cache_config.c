@@ -303,7 +303,7 @@ static bool unknown_preset(struct cache_parse *p)
     return false;
 }
 
-/* Parses the words. The text of a preset is parsed by cache_config_parse; it must be a cache. */
+/* Parses the words. The text of a preset must parse, else fail() is called. */
 static bool parse_words(struct cache_parse *p, const char *text)
 {
     const char *at = text;

@@ -4,9 +4,9 @@
  *   LEVEL   = SIZE/WAYS/LINE[/lru|plru|random][/inclusive]      K, M and G are powers of 1024
  *   OPTION  = replace=lru|plru|random                of every level
  *           | prefetch=none|next|lines:N|stride[:DEGREE[:CONFIRM]]
- *           | levels=N                               only the first N of a preset
+ *           | levels=N                               only the first N levels
  *           | seed=N                                 of random replacement
- * Presets (presets.def): `host`, this machine, and the machines of the papers. */
+ * Presets (presets.def): `host`, this machine, and some processors. */
 #ifndef TS_PROFILE_CACHE_CONFIG_H
 #define TS_PROFILE_CACHE_CONFIG_H
 #include <stdbool.h>
@@ -21,9 +21,10 @@ struct cache_geometry { int64_t size_bytes; int ways; int line_bytes; };
 #define CACHE_PAGE_BYTES 4096
 #define CACHE_MAX_DEGREE 64
 
-/* Replacement policies.  LRU: the least recently used line.  PLRU: tree pseudo-LRU, a binary tree
- * of bits per set in which each bit points away from the half used last; it needs a power of two of
- * ways.  RANDOM: an empty way, else a way drawn by a seeded generator. */
+/* Replacement policies.  All fill empty ways first.  LRU: the least recently used line.  PLRU: tree
+ * pseudo-LRU, a binary tree of bits per set in which each bit points away from the half used last;
+ * the number of ways must be a power of two, at most 64.  RANDOM: a way drawn by a seeded
+ * generator. */
 enum cache_replace { REPLACE_LRU, REPLACE_PLRU, REPLACE_RANDOM, REPLACE_COUNT };
 extern const char *const cache_replace_name[REPLACE_COUNT];
 
@@ -57,25 +58,28 @@ struct cache_config {
 /* Checks that a cache can be simulated: the line is a power of two from 4 to 4096 bytes, size =
  * sets * ways * line, and there are at most 2^26 lines.  ERR_RANGE with the reason. */
 bool cache_geometry_check(const struct cache_geometry *g, struct err *e);
-/* Convert between a geometry and its text, "32K/8/64" (size/ways/line). ERR_SYNTAX. */
+/* Convert between a geometry and its text, "32K/8/64" (size/ways/line). ERR_SYNTAX, or ERR_RANGE of
+ * cache_geometry_check. */
 bool cache_geometry_parse(const char *text, struct cache_geometry *out, struct err *e);
 void cache_geometry_print(struct str *out, const struct cache_geometry *g);
 
-/* Checks that a cache can be simulated.  Every level must pass cache_geometry_check, have lines as
- * long as those of L1, and with tree-PLRU a power of two of ways.  An inclusive level must not be
- * smaller than the level above it.  ERR_RANGE with the reason. */
+/* Checks that a cache can be simulated.  There are 1 to CACHE_LEVELS levels.  Every level must pass
+ * cache_geometry_check, have lines as long as those of L1, and with tree-PLRU a power of two of
+ * ways, at most 64.  An inclusive level must not be smaller than the level above it.  ERR_RANGE
+ * with the reason. */
 bool cache_config_check(const struct cache_config *c, struct err *e);
-/* Parses the text form. ERR_SYNTAX, ERR_NAME or ERR_RANGE with the column in text and a correct
- * example. */
+/* Parses the text form. ERR_SYNTAX, ERR_NAME or ERR_RANGE; if a single word is wrong, with its
+ * column. */
 bool cache_config_parse(const char *text, struct cache_config *out, struct err *e);
 /* Prints the canonical text; parsing it gives *c again. */
 void cache_config_print(struct str *out, const struct cache_config *c);
 bool cache_config_same(const struct cache_config *a, const struct cache_config *b);
-/* Whether a and b surely have the same L1 misses: the levels that both have are the same, and the
- * additional levels of the one with more are not inclusive. Needed because a sampled simulation has
- * only L1. */
+/* Whether a and b surely have the same L1 misses: the levels that both have, the prefetchers and
+ * the seeds are the same, and the additional levels of the one with more are not inclusive. Needed
+ * because a sampled simulation has only L1. */
 bool cache_config_same_l1(const struct cache_config *a, const struct cache_config *b);
-/* Returns *c.  If *c has no levels, the result has the known levels (size not 0) of the host. */
+/* Returns *c.  If *c has no levels, the result has those of the host: at most most_levels, and none
+ * from the first on that is unknown (size 0) or whose lines are not as long as those of L1. */
 struct cache_config cache_config_on(const struct cache_config *c, const struct cache_geometry *l1,
                                     const struct cache_geometry *l2,
                                     const struct cache_geometry *l3);

@@ -12,7 +12,7 @@ struct stride { uint64_t last; int64_t step; int seen; };
 
 struct cachesim {
     struct ts_sim hooks;  /* must be first: the instrumented kernel knows only this part */
-    uint64_t *front, mask;  /* front: per slot, the line used last; while watched, &aside */
+    uint64_t *front, mask;  /* front: the slots (struct ts_sim); while watched, &aside */
     struct level level[CACHE_LEVELS];
     int n_levels, n_sites, line_shift;
     struct cache_config config;
@@ -192,7 +192,7 @@ static inline __attribute__((always_inline)) bool touch_line(struct cachesim *s,
     return false;
 }
 
-/* Touches the lines of an access one after the other, and reports each of them to s->told. */
+/* Touches the lines of an access one after the other, and reports each to s->told, if it is set. */
 static void touch_each(struct ts_sim *hooks, unsigned long long addr, unsigned site,
                        unsigned bytes)
 {

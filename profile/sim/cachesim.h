@@ -1,13 +1,13 @@
 /* The cache simulator: up to three set-associative levels, write-back with write-allocate, and
- * prefetchers at L1 (cache_config.h; DESIGN section 3).  The instrumented kernel feeds it with
- * accesses.
+ * prefetchers at L1 (cache_config.h; DESIGN section 3).  The instrumented kernel, or a caller of
+ * cachesim_access, makes the accesses.
  *
  * The instrumented kernel filters accesses (gen.h, struct ts_sim): it has a slot for each group of
- * L1 sets, and does not report an access to the line that was last used in the slot.  The filter is
- * exact.  The line last used in a slot is also the line last used in its set. That line is in L1,
- * and using it once more changes no LRU order, no bit of a tree and no random state.  A slot is
- * cleared when a set of it changes in another way: a line is prefetched, or an inclusive level
- * drops a line.
+ * L1 sets, and does not report an access to the line that was last used in the slot, except for the
+ * first store to a clean line.  The filter is exact.  The line last used in a slot is also the line
+ * last used in its set. That line is in L1, and using it once more changes no LRU order, no bit of
+ * a tree and no random state.  A slot is cleared when a set of it changes in another way: a line is
+ * prefetched, or an inclusive level drops a line.
  *
  * Order of events in a demand miss: the line is fetched from the level below and placed; then the
  * line that it replaced is written to the level below, if it was dirty.  A write to a level uses

@@ -60,7 +60,7 @@ static inline __m128i level_four(const uint32_t *way)
     return _mm_loadu_si128((const __m128i *)way);
 }
 
-/* Returns the index of the way that holds `line`, or -1. set: its `stride` ways. */
+/* Returns the index of the way that holds `line`, or -1. set: the `stride` ways of its set. */
 static inline int level_find(const uint32_t *set, int stride, uint64_t line)
 {
     __m128i key = _mm_set1_epi32((int)way_key(line)), flags = _mm_set1_epi32(FLAGS);

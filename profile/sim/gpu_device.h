@@ -8,7 +8,7 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* gpu.def describes the fields of the first line.  line: bytes of a line, in both caches; sector:
+/* gpu.def describes sms to dram.  line: bytes of a line, in both caches; sector:
  * bytes of the part of a line that is fetched at once.  Shared memory has `banks` banks with words
  * of `bank` bytes.  The ways of the caches are not published: l1_ways and l2_ways are
  * assumptions. */
@@ -19,7 +19,7 @@ struct gpu_device {
 };
 
 const struct gpu_device *gpu_device_default(void);
-/* Parses the text form. ERR_NAME, ERR_SYNTAX or ERR_RANGE, with an example of what is right. */
+/* Parses the text form. ERR_NAME, ERR_SYNTAX or ERR_RANGE. */
 bool gpu_device_parse(const char *text, struct gpu_device *out, struct err *e);
 /* Finds the device by `marketing`, the name that the driver gives it.  Returns false if no row of
  * gpu.def fits. */

@@ -92,10 +92,10 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
 struct sectored { struct level level; uint8_t *sector; };
 
 /* The last access of a site and its counts.  An access by the same threads with the same offsets
- * has the same counts, so most accesses need not be counted again.  Addresses and lines are
- * relative to the last multiple of a period before the access; the period is a line, or for shared
- * memory one word of all banks.  offset: the relative address of each thread; line: the lines,
- * relative, with a mask of the sectors that are touched. */
+ * and bytes has the same counts, so most accesses need not be counted again.  Addresses and lines
+ * are relative to the least address, rounded down to a multiple of a period.  The period is a line,
+ * or for shared memory one word of all banks.  offset: the relative address of each thread; line:
+ * the lines, relative, with a mask of the sectors that are touched. */
 struct pattern {
     uint32_t active;                      /* 0: no access yet */
     unsigned bytes;
@@ -117,7 +117,7 @@ struct gpusim {
     uint64_t first_line;
     struct sectored *l1, l2;
     struct sectored *here;                /* the L1 of the current block */
-    uint64_t slot;                        /* number of the block's first warp in the whole GPU */
+    uint64_t slot;  /* number of the block's first warp; blocks of one multiprocessor share it */
     double weight;
 };
 

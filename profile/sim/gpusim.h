@@ -1,5 +1,5 @@
-/* The memory of a GPU, simulated by accesses of warps (SPEC N): sectors of global memory, conflicts
- * in the banks of shared memory, and an L1 for each multiprocessor in front of one L2.
+/* The memory of a GPU, simulated by accesses of warps (SPEC N): sectors of global and local memory,
+ * conflicts in the banks of shared memory, and an L1 for each multiprocessor in front of one L2.
  *
  * Both caches have tags for lines and fetch single sectors.  L1 keeps what was loaded. A store to
  * global memory goes to L2 and changes nothing in L1; a store to local memory stays in L1 until L1
@@ -30,11 +30,11 @@ struct gpu_sectors { int n, ideal; uint64_t sector[GPU_MOST_SECTORS]; };
  * at most GPU_MOST_BYTES. */
 void gpu_count_sectors(const struct gpu_device *d, uint32_t active, const unsigned long long *addr,
                        int bytes, struct gpu_sectors *out);
-/* The bank conflicts of an access to shared memory.  An access of 8 bytes per thread runs in phases
- * of 16 threads, an access of 16 bytes in phases of 8 threads, others in one phase.  The degree of
- * a phase is the most different words that it needs from one bank; it takes as many turns.  degree:
- * that of the worst phase; turns: the sum over the phases; phases: how many have an active
- * thread. */
+/* The bank conflicts of an access to shared memory.  An access of n words per thread runs in n
+ * phases of 32 / n threads: with words of 4 bytes, 8 bytes take 2 phases and 16 bytes 4.  The
+ * degree of a phase is the most different words that the phase needs from one bank; the phase takes
+ * as many turns.  degree: that of the worst phase; turns: the sum over the phases; phases: how many
+ * have an active thread. */
 struct gpu_banks { int degree, turns, phases; };
 struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
                                  const unsigned long long *addr, int bytes);
@@ -46,10 +46,11 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
  * warp: their words (4 bytes) of the same index lie side by side. */
 struct gpu_site { enum memory_scope memory; bool is_store; uint64_t base, thread_bytes; };
 
-/* Counts of a site.  They are weighted, so they are not whole numbers.  requests: accesses of
- * warps; turns, conflicts, of shared memory: the turns, and those beyond one for each phase;
- * l1_misses, l2_misses: sectors that loads did not find.  stride: bytes from thread to thread.
- * `run` threads in a row have this stride, then the address jumps; run 0: the stride varies.  seen:
+/* Counts of a site.  The doubles are weighted, so they need not be whole numbers.  requests:
+ * accesses of warps; turns, conflicts, of shared memory: the turns, and those beyond one for each
+ * phase; l1_misses, l2_misses: sectors that loads did not find; degree: the worst bank conflict.
+ * stride: bytes from thread to thread.  `run` threads in a row have this stride, then the address
+ * jumps; run GPU_WARP: there is no jump; run 0: stride or run varies between accesses.  seen:
  * whether there was an access with two neighbouring threads, so that stride and run are set. */
 struct gpu_count {
     double requests, sectors, ideal, turns, conflicts, l1_misses, l2_misses;
@@ -57,9 +58,11 @@ struct gpu_count {
     bool seen;
     int64_t stride;
 };
-/* Numbers of sectors, summed over all sites.  l1_asked, l2_asked: sectors that were loaded from or
- * stored to the cache; written: sectors that were written to L2, by stores or by evictions of L1;
- * back: sectors that L2 wrote to DRAM.  cycles: clocks in which the L1s were busy. */
+/* Weighted numbers of sectors, summed over all sites.  l1_asked: those that the kernel loads or
+ * stores in global and local memory; l2_asked: those loaded from or written to L2; l1_misses,
+ * l2_misses: those that loads did not find; written: those written to L2, by stores or by evictions
+ * of L1; back: those that L2 wrote to DRAM.  cycles: clocks in which the L1s were busy, also with
+ * shared memory. */
 struct gpu_traffic { double l1_asked, l1_misses, written, l2_asked, l2_misses, back, cycles; };
 
 struct gpusim;

@@ -2,9 +2,9 @@
  * sim_detail when the caller provides one (measure_opts.detail).  Both contain no pointers into
  * themselves and can be copied.
  *
- * Counts of accesses are exact.  Misses and everything derived from them are exact if sim_result's
- * `fraction` is 1; else they are estimates from a sample, and `error` is the relative standard
- * error of the L1 misses. */
+ * The kernel's loads and stores are counted exactly for a CPU.  All other counts, and those of a
+ * GPU, are exact if sim_result's `fraction` is 1; else they are estimates from a sample, and
+ * `error` is the relative standard error of the L1 misses. */
 #ifndef TS_PROFILE_SIM_RESULT_H
 #define TS_PROFILE_SIM_RESULT_H
 #include <stdbool.h>
@@ -31,10 +31,10 @@ struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, s
 /* The cost of the accesses of a tensor or of a site. l1_misses to l3_misses: lines that were absent
  * from the level; on a GPU, sectors that loads did not find there.
  *
- * The other members are for a GPU, where an access is that of a warp. sectors: the 32-byte sectors
- * that accesses of global and local memory touched; ideal_sectors: the fewest sectors that their
- * bytes fit into; bank_conflicts: additional passes of shared memory accesses, because threads
- * needed different words of one bank. */
+ * The other members are for a GPU, where an access is that of a warp. sectors: the sectors that
+ * accesses of global and local memory touched; ideal_sectors: the fewest sectors into which the
+ * bytes of these accesses fit; bank_conflicts: additional passes of shared memory accesses, because
+ * threads needed different words of one bank. */
 struct access_cost {
     int64_t l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
 };
@@ -48,9 +48,9 @@ struct tensor_count {
 };
 
 /* accesses: demand accesses of the kernel that reached this level (a vector access is one); misses:
- * lines that were absent; writebacks: dirty lines that this level wrote to the one below;
- * prefetches: lines that a prefetcher brought into this level; useful, of L1 only: how many of them
- * the kernel used later. */
+ * lines that were absent; writebacks: dirty lines that this level wrote to the one below (of a
+ * GPU's L1: all sectors written to L2); prefetches: lines that a prefetcher brought into this
+ * level; useful, of L1 only: how many of them the kernel used later. */
 struct sim_level {
     int64_t accesses, misses, writebacks, prefetches, useful;
 };
@@ -58,7 +58,7 @@ struct sim_level {
 /* A place in the code that accesses memory. Sites are sorted by misses, most first. tensor: an
  * index into by_tensor. If there are more than MEASURE_MAX_SITES sites, the last entry is the sum
  * of the others, "others"; its tensor is sim_result.n. into, operand: as in struct site, the same
- * in every schedule; into "": unknown, because an older version measured it.
+ * in every schedule; into "": "others", or an older version measured the site.
  *
  * The other members are for a GPU. memory: "global", "local" or "shared". degree: the worst bank
  * conflict of one access (2: 2-way). bytes: bytes that one thread accesses. stride: bytes from

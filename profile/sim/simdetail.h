@@ -22,5 +22,5 @@ struct simdetail *simdetail_open(struct cachesim *s, const struct detail_opts *o
 /* To be called when an iteration of marked loop `loop` begins, and with -1 when a marked loop has
  * ended. */
 void simdetail_mark(struct simdetail *w, int loop);
-void simdetail_close(struct simdetail *w);             /* completes the counts */
+void simdetail_close(struct simdetail *w);             /* completes *d; frees w */
 #endif

@@ -4,8 +4,9 @@
  * Each marked loop (gen.h) with many accesses is a population of iterations.  The first ones are
  * simulated and counted completely, because the cache warms up there.  The rest is divided into
  * periods of equal length.  At a random place in each period a few iterations warm the cache
- * without being counted, and the same number after them is counted; all others are skipped.  The
- * misses of the counted iterations, times the iterations that each represents, estimate the rest.
+ * without being counted, and the same number of iterations after them is counted.  All others are
+ * skipped, also those at the end that do not fill a period.  The misses of the counted iterations,
+ * times the iterations that each represents, estimate the rest.
  *
  * The error of the estimate has two parts: the standard error of stratified sampling, from the
  * spread between periods, and half the difference between the first and the second half of the
@@ -23,15 +24,15 @@ struct sample_loop { double iterations, accesses; };
 struct simsample;
 /* Plans the sampling. all: the accesses of the whole kernel; if they fit the budget, nothing is
  * skipped.  Each sampled loop has at least eight samples, each long enough to warm l1_lines lines,
- * even beyond the budget.  A loop that is not much longer than its samples is simulated
- * completely. */
+ * even beyond the budget.  A loop is simulated completely if it is shorter than such samples, has
+ * fewer than 64 iterations, or makes at most 1/8 of the budget in accesses. */
 struct simsample *simsample_open(int n_sites, int n_loops, const struct sample_loop *loop,
                                  double all, double budget, int64_t l1_lines, uint64_t seed);
 /* Whether iterations will be skipped.  Only L1 should be simulated then: a larger cache is not
  * warm after so few iterations, and its error would be unknown. */
 bool simsample_cuts(const struct simsample *p);
-/* Returns why more is simulated than the budget allows: "simulated all 2e+09 accesses, more than
- * the budget of 1e+06: a loop with ..."; "" if the budget is kept. */
+/* Returns why more than 1.25 times the budget is simulated: "simulated all 2e+09 accesses, more
+ * than the budget of 1e+06: a loop with ..."; else "". */
 #define SIMSAMPLE_HOW SIM_HOW
 const char *simsample_how(const struct simsample *p);
 /* Sets the simulator whose counts are read. It must be new; the caller owns it. */
@@ -45,10 +46,11 @@ void simsample_free(struct simsample *p);
 /* To be called when an iteration of marked loop `loop` begins, and with -1 when a marked loop has
  * ended. Returns whether to skip the iteration. */
 bool simsample_skip(struct simsample *p, int loop);
-/* Returns the share of the accesses, 0..1, that has been simulated or skipped. */
+/* Returns the share of the accesses, 0..1, that lies in the iterations begun or skipped so far. */
 double simsample_done(const struct simsample *p);
-/* Replaces counts by estimates for the whole kernel, after the run.  Stores the share of the
- * accesses that was counted, and the relative standard error of the L1 misses. */
+/* Stores the counts of the whole kernel after the run, which are estimates if iterations were
+ * skipped.  Stores the share of the accesses that was counted, and the relative standard error of
+ * the L1 misses. */
 void simsample_close(struct simsample *p, struct site_count *site,
                      struct level_count level[CACHE_LEVELS], double *fraction,
                      double *error);

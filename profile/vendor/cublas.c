@@ -24,9 +24,9 @@ struct cublas {
     const char *(*status)(cublasStatus_t);
 };
 
-/* A product A * B in row-major order.  cuBLAS takes matrices column by column, so a row of ours is
- * a column of cuBLAS, and it must multiply B by A. stride_a, ...: distance between consecutive
- * matrices of a batch, in elements. */
+/* A product A * B in row-major order.  cuBLAS takes matrices column by column: it sees each of ours
+ * transposed, and must multiply B by A. stride_a, ...: distance between consecutive matrices of a
+ * batch, in elements. */
 struct gemm_call {
     struct cublas f;
     cublasHandle_t handle;
@@ -88,8 +88,8 @@ static bool leading(const struct vendor_tensor *t, cublasOperation_t *op, int *l
     return (by_rows || by_columns) && n > 0 && n <= INT32_MAX;
 }
 
-/* Finds the distance in elements from a matrix of t to that of the next batch of the result.
- * Returns false if it varies. A dim of extent 1 is broadcast: its distance is 0. */
+/* Finds the distance in elements from the matrix of t for one matrix of the result to that for the
+ * next. Returns false if the distance varies. It is 0 in a dim of extent 1, which is broadcast. */
 static bool batch_stride(const struct vendor_tensor *t, const struct vendor_tensor *out,
                          long long *stride)
 {

@@ -43,9 +43,9 @@ struct cudnn {
 
 enum part { DATA, WEIGHTS, OUT, PARTS };
 
-/* The operator in one layout. plain, own: the descriptors of the caller's tensors, and of the same
- * tensors in this layout. x, y: the own descriptors of data and result. at: where the tensors are:
- * in `copy`, or in the caller's memory if its layout is this one. */
+/* The operator in one layout. plain, own: the descriptors of the caller's tensors (channels first),
+ * and of the same tensors in this layout. x, y: the own descriptors of data and result. at: where
+ * the tensors are: in `copy`, or in the handle's `data` if this layout has channels first. */
 struct conv_form {
     cudnnTensorFormat_t format;
     cudnnTensorDescriptor_t x, y, bias, plain[PARTS], own[PARTS];
@@ -167,7 +167,7 @@ static bool make_descriptors(struct convolution *x, const struct vendor_problem 
                 "cudnnSetFilterNdDescriptor", e);
 }
 
-/* Copies the inputs into the layout of the form. */
+/* Copies the inputs into the layout of the form, unless that is channels first. */
 static bool place(struct convolution *x, struct vendor_handle *h, struct conv_form *m,
                   struct err *e)
 {
@@ -210,7 +210,7 @@ static void drop_form(struct convolution *x, struct vendor_handle *h, struct con
 
 /* --- Algorithms ------------------------------------------------------------------------------- */
 
-/* Lets cuDNN time all its algorithms, and takes the fastest one, which cuDNN lists first. */
+/* Lets cuDNN time its algorithms, and takes the first of cuDNN's list that works: the fastest. */
 static bool find_algorithm(struct convolution *x, struct vendor_handle *h, struct conv_form *m,
                            struct err *e)
 {
@@ -310,7 +310,8 @@ static void *bias_of(const struct vendor_handle *h, const struct convolution *x)
     return gpu_pointer(h->data[x->bias]);
 }
 
-/* Bias and relu are fused if cuDNN can fuse them; otherwise they are separate calls. */
+/* If a convolution has both a bias and a relu, and cuDNN can fuse them, there is one call;
+ * otherwise bias and relu are separate calls. */
 static bool run_convolution(struct vendor_handle *h)
 {
     const struct convolution *x = h->own;

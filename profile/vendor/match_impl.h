@@ -18,8 +18,8 @@ struct match {
 struct loads { int n; const struct val *at[MATCH_MAX_LOADS]; };
 struct loads match_loads(const struct node *n);
 
-/* Adds tensor t of the graph, row-major and in its own shape.  NULL when the graph computes it,
- * or there are too many tensors. */
+/* Adds tensor t of the graph, row-major and in its own shape.  NULL: the graph computes this
+ * operand, or there are too many tensors. */
 struct vendor_tensor *match_tensor(struct match *m, enum vendor_role role, int t);
 /* Like match_tensor, for an operand of the element-wise node n. The tensor gets the rank of n, with
  * extent 1 in the dimensions in which it is broadcast. */

@@ -145,8 +145,8 @@ static bool match_layer_norm(struct match *m, int node, struct vendor_tensor *ou
     return true;
 }
 
-/* Matches batch normalisation as inference computes it: folded into scale and shift, or with mean
- * and variance. */
+/* Matches batch normalisation as inference computes it, folded into scale and shift or with mean
+ * and variance; else layer normalisation. */
 bool match_norm(struct match *m, int node, struct vendor_tensor *out)
 {
     static const enum vendor_role folded[] = { ROLE_DATA, ROLE_SCALE, ROLE_SHIFT };
@@ -253,8 +253,8 @@ static bool match_concat(struct match *m, const struct node *n, struct vendor_te
     return true;
 }
 
-/* Matches transpose, reshape and slice. The result is a copy of elements of the input, and each of
- * its dims has a constant stride in the input. */
+/* Matches concat, transpose, reshape and slice. The result of the last three is a copy of elements
+ * of the input, and each dim of the result has a constant stride in the input. */
 bool match_move(struct match *m, int node, struct vendor_tensor *out)
 {
     static const char *const ops[] = { "transpose", "reshape", "slice" };

@@ -62,10 +62,11 @@ enum vendor_role {
  * element with the indices i[0], i[1], ... is buffer[offset + stride[0]*i[0] + stride[1]*i[1] +
  * ...].
  *
- * Shapes: data and result are N C X...; weights are [G] O I K... (G only when groups > 1), where O
- * and I are the channels of one group, also for transposed convolutions.  Biases and the vectors of
- * norms are C.  The matrices of a product are B... M K, B... K N and B... M N.  Operands of
- * functions have the rank of the data, with extent 1 where they are broadcast. */
+ * Shapes: data and result of a convolution, pool or batch normalisation are N C X...; weights are
+ * [G] O I K... (G only when groups > 1), where O and I are the channels of one group, also for
+ * transposed convolutions.  Biases and the vectors of norms have one dim.  The matrices of a
+ * product are B... M K, B... K N and B... M N.  Operands of functions have the rank of the data,
+ * with extent 1 where they are broadcast. */
 struct vendor_tensor {
     int32_t role, tensor;                 /* tensor: index in the graph */
     int64_t elems;                        /* number of elements in the buffer */
@@ -82,8 +83,8 @@ struct vendor_post {
 
 struct vendor_problem {
     int32_t kind, function;  /* enum vendor_kind; enum vendor_unary, _binary or _reduce */
-    /* n_axes: spatial axes of a convolution or pool. For a reduction they are the axes of the pool
-     * window that can compute it, else 0. */
+    /* n_axes: number of spatial axes of a convolution or pool. A reduction that a pool can compute
+     * has the axes of that pool; other operators have 0. */
     int32_t n_axes, groups;
     int64_t kernel[VENDOR_MAX_AXES], step[VENDOR_MAX_AXES], dilation[VENDOR_MAX_AXES];
     int64_t before[VENDOR_MAX_AXES], after[VENDOR_MAX_AXES];    /* padding; after may be < 0 */
@@ -95,13 +96,14 @@ struct vendor_problem {
     char text[128];                       /* "convolution 3x3, bias, relu" */
 };
 
-/* Matches a graph: one operator with its padding and the post-operations after it (bias,
- * functions, sums and products with other tensors).  False: *why says what does not match. */
+/* Matches a graph: one operator with its padding, a bias and post-operations after the operator
+ * (functions of one float or of two).  False: *why says what does not match. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why);
 /* Whether the library runs on a GPU. It is then timed beside kernels for a GPU, else beside kernels
  * for the CPU. */
 bool vendor_on_gpu(enum vendor_library library);
-/* Whether this library has the operator of the problem; if not, *why has the reason. */
+/* Whether this library may have the operator of the problem; if not, *why has the reason.  The
+ * plugin can still refuse the problem. */
 bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why);
 /* Returns the bytes of address space that a library may need for the problem, including the code of
  * the library. The caller must raise the memory limit of the child by this much. */
@@ -109,7 +111,7 @@ int64_t vendor_bytes(const struct vendor_problem *p, int threads);
 
 /* Parses "onednn,openblas", "all" or "none" to bits 1 << enum vendor_library.  "all" gives
  * VENDOR_ALL, which stands for every library that runs where the kernel runs.  ERR_NAME with the
- * nearest name. */
+ * nearest name, or with all names. */
 #define VENDOR_ALL ((1u << VENDOR_COUNT) - 1)
 bool vendor_parse(const char *text, unsigned *bits, struct err *e);
 
@@ -124,16 +126,16 @@ struct vendor_plugin;
  * version. */
 bool vendor_load(const char *path, const struct vendor_plugin **out, struct err *e);
 
-/* A vendor plugin is a shared object that links one library; tilescope-runner stays small and runs
- * without the library.  The plugin exports one struct vendor_plugin as VENDOR_PLUGIN_SYMBOL. */
+/* A vendor plugin is built in (gpu_vendor.h), or a shared object that links one library and exports
+ * one struct vendor_plugin as VENDOR_PLUGIN_SYMBOL; tilescope-runner runs without that library. */
 #define VENDOR_PLUGIN_ABI 1
 #define VENDOR_PLUGIN_SYMBOL "tilescope_vendor_plugin"
 
 struct vendor_handle;
 struct vendor_plugin {
     uint32_t abi, problem_bytes;          /* VENDOR_PLUGIN_ABI; sizeof(struct vendor_problem) */
-    /* Opens a problem: copies inputs into the library's layouts, creates the primitive and warms it
-     * up. If there are several layouts to choose from, times each briefly and keeps the fastest.
+    /* Opens a problem: copies inputs if the library needs another layout, creates the primitive and
+     * warms it up. If several layouts are tried, times each briefly and keeps the fastest.
      * buffers[i]: the data of p->tensor[i] in row-major order; the buffers must outlive the handle.
      * Returns NULL with a sentence in `why` if the library cannot do it. */
     struct vendor_handle *(*open)(const struct vendor_problem *p, enum vendor_library library,

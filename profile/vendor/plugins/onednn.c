@@ -172,8 +172,8 @@ static dnnl_status_t execute(struct vendor_handle *h, struct onednn_candidate *c
     return s == dnnl_success ? dnnl_stream_wait(h->stream) : s;
 }
 
-/* Fills in the texts of *c. The layout is "nhwc, weights OIhw16i16o", or "nchw to nhwc" if data and
- * result differ. */
+/* Fills in the texts of *c. The layout is "nhwc, weights OIhw16i16o", "nchw to nhwc" if data and
+ * result differ, or "mk, kn to mn" for a matrix product. */
 static void say(struct onednn_candidate *c, struct wish *w, dnnl_primitive_desc_t pd)
 {
     char x[40] = "", y[40] = "", k[48] = "";
@@ -236,8 +236,7 @@ static void try_out(struct vendor_handle *h, struct onednn_candidate *c)
     }
 }
 
-/* Lists the layouts to try.  Operators with channels have several; those that work on rows, or
- * only move data, have one. */
+/* Lists the layouts to try, one to three. any: whether the library may choose layouts. */
 static int forms_of(const struct vendor_problem *p, bool any, enum form *out)
 {
     int rank = onednn_find(p, ROLE_DATA)->rank, n = 0;

@@ -11,8 +11,8 @@
 enum form { FORM_ANY, FORM_AUTO, FORM_FIRST, FORM_LAST, FORM_BLOCKED, FORM_B_TRANSPOSED };
 
 /* A request to the library. pool: compute a reduction as a pool. sum: the first post-operation,
- * which adds a tensor, is done by accumulating: the tensor is copied into the result before the
- * run, and the library adds to the result. */
+ * which adds a tensor, is done by accumulating: the library adds to the result.  The tensor is
+ * copied into the result only before the run whose result is read. */
 struct choice { enum form form; bool pool, sum; };
 
 /* The descriptors that one candidate requests. The library may choose others (onednn_wants). */
@@ -28,15 +28,15 @@ const struct vendor_tensor *onednn_find(const struct vendor_problem *p, enum ven
 dnnl_status_t onednn_plain(const struct vendor_tensor *t, dnnl_memory_desc_t *md);
 /* Fills the descriptors w->md for the layout. */
 dnnl_status_t onednn_wish(struct wish *w);
-/* Makes the descriptor of the operator with its post-operations, whose operands get the layout of
- * the result. */
+/* Makes the descriptor of the operator with its post-operations. Their operands of the result's
+ * shape get the layout of the result. */
 dnnl_status_t onednn_describe(struct wish *w, dnnl_primitive_desc_t *out);
 /* Returns the descriptor that the primitive expects for a tensor; NULL: the one in w->md. Stores
  * the number of the argument by which the tensor is passed to the primitive. */
 const dnnl_memory_desc_t *onednn_wants(const struct wish *w, dnnl_primitive_desc_t pd, int tensor,
                                        int *arg);
 /* Prints the name of a layout, "nhwc" or "OIhw16i16o": the dims in the order of their strides,
- * then the blocks. */
+ * then the blocks. A layout without strides is "winograd" or "opaque". */
 void onednn_layout_name(const dnnl_memory_desc_t *md, const char *letters, char *out, size_t n);
 /* Returns the letters of the dims of a tensor: "nchw", "goihw", "abc". */
 const char *onednn_letters(const struct vendor_problem *p, const struct vendor_tensor *t);
