@@ -404,7 +404,11 @@ static void say_more(const struct tune_call *u, const struct tuning *t)
         fputs("there was nothing to resume: this was a new run\n", stderr);
     if (u->quiet)
         return;
-    if (t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME)
+    if (t->end == SEARCH_SETTLED)
+        fprintf(stderr, "the last %d trials gained less than %.0f %%; the same command with "
+                "--resume continues from %d of %d\n", SETTLE_TRIALS, 100 * SETTLE_GAIN,
+                t->trials, t->budget);
+    else if (t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME)
         fprintf(stderr, "nothing is lost: the same command with --resume continues from %d of %d\n",
                 t->trials, t->budget);
     else if (t->answered)

@@ -6,7 +6,7 @@
 
 #include "app/ui/text.h"
 
-/* Whether the winner has the same steps as the state from which the search started. */
+/* Whether the winner is the start, or has the same steps. */
 static bool is_start(const struct model *m, const struct tuning *t)
 {
     const struct program *p = history_state(m->session->history, m->tuner.state)->program;
@@ -143,7 +143,8 @@ static void ended_well(struct model *m, const struct tuning *t)
     }
     str_printf(&m->tuner.end, "%s", t->answered ? "known from the records"
                                                 : search_end_name[t->end]);
-    m->tuner.stopped = t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME;
+    m->tuner.stopped = t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME
+                    || t->end == SEARCH_SETTLED;
     m->tuner.after = history_current(h)->id;
     m->tuner.after_branch = history_branch(h, history_branch_index(h))->name;
     if (branch.len > 0)

@@ -281,6 +281,7 @@ enum search_end search_run(struct search *s, struct err *e)
         cancelled(s->cancel) ? SEARCH_CANCELLED :
         s->stop_env ? SEARCH_FAILED :
         s->trial.len >= s->plan.total ? SEARCH_BUDGET :
+        search_settled(s) ? SEARCH_SETTLED :
         !ok ? SEARCH_TIME : SEARCH_EXHAUSTED;
     s->stage = STAGE_DONE;
     search_show(s, "done");

@@ -3,15 +3,19 @@
  *
  *     seeds -> joint: { layout; TUNE_ROUNDS rounds in its space; reward }... -> loops of the best
  *
- * A round generates 128 points, ranks them by the model and measures the best 8.  Each measurement
- * counts for the budget, even if it failed.  The same seed and the same measurements give the same
- * trajectory, whether candidates are measured or replayed (sink.known).  Therefore a killed run is
- * resumed by starting it again.  A cancel keeps everything that was measured. */
+ * A round generates about 128 points, ranks them by the model and measures the best 8.  Each
+ * measurement counts for the budget, even if it failed, but not if the environment prevented it.
+ * Without a time limit, the same seed and the same measurements give the same trajectory, whether
+ * candidates are measured or replayed (sink.known).  Therefore a killed run is resumed by starting
+ * it again.  A cancel keeps everything that was measured. */
 #ifndef TS_EXPLORER_TUNE_SEARCH_H
 #define TS_EXPLORER_TUNE_SEARCH_H
 #include "explorer/tune/strategy.h"
 #include "explorer/tune/view.h"
 #include "kernels/base/str.h"
+
+enum { SETTLE_TRIALS = 200 };
+#define SETTLE_GAIN 0.02
 
 struct tune_seed {
     int arm;                             /* the arm of its layout, which exists from the start */
@@ -25,15 +29,18 @@ struct search_opts {
     uint64_t seed;
     const struct strategy *strategy;     /* strategies.h */
     double time_s;                       /* time limit of the search; 0: none */
-    int rounds, prefilter;               /* 0: TUNE_ROUNDS, TUNE_PREFILTER */
+    /* After so many seconds the search ends when the loop stage gains little: when its last
+     * SETTLE_TRIALS trials made the best time less than SETTLE_GAIN shorter.  0: never */
+    double settle_s;
+    int rounds, prefilter;  /* 0: TUNE_ROUNDS, TUNE_PREFILTER; prefilter is at most the latter */
     /* whether to leave out the start layouts and start points, which are otherwise tried first */
     bool cold;
-    double epsilon;  /* share of measurements chosen at random; 0: 0.05; < 0: none */
+    double epsilon;  /* share of ranked measurements chosen at random; 0: 0.05; < 0: none */
     const char *weights; size_t weights_bytes;   /* weights of agents (agents_load), or NULL */
     double entropy;                      /* weight of the entropy bonus; 0: 0.01 of SPEC E.3 */
     struct follow *follow;               /* a schedule to watch (follow.h), or NULL */
     const struct cancel *stop;           /* used instead of search_new's `cancel`, if not NULL */
-    struct str *weights_out;  /* receives the weights at the end (agents_save), or NULL */
+    struct str *weights_out;  /* receives the agents' weights at the end (agents_save), or NULL */
 };
 
 /* Callbacks, all on the searching thread. Each may be NULL. */
@@ -48,7 +55,8 @@ struct search_sink {
     void (*view)(void *ctx, const struct tune_view *v);
 };
 
-enum search_end { SEARCH_BUDGET, SEARCH_EXHAUSTED, SEARCH_TIME, SEARCH_CANCELLED, SEARCH_FAILED };
+enum search_end { SEARCH_BUDGET, SEARCH_EXHAUSTED, SEARCH_TIME, SEARCH_SETTLED, SEARCH_CANCELLED,
+                  SEARCH_FAILED };
 
 struct search;
 /* Opens a search; search_run runs it. */
@@ -56,14 +64,16 @@ struct search *search_new(const struct tune_problem *p, const struct search_opts
                           const struct tune_seed *seed, int n_seeds,
                           const struct search_sink *sink, const struct cancel *cancel);
 void search_free(struct search *s);
-/* Runs until the budget, the time or the space is used up, or until a cancel.  SEARCH_FAILED: the
- * environment lacks something, and *e says what; earlier measurements are kept. */
+/* Runs until the budget, the time or the space is used up, until the search has settled
+ * (search_opts.settle_s), or until a cancel.  SEARCH_FAILED: the environment lacks something, and
+ * *e says what; earlier measurements are kept. */
 enum search_end search_run(struct search *s, struct err *e);
-/* Raises the budget and sets a time limit from now on (0: none).  The next search_run continues as
- * if this had been the budget from the start, under three conditions: the first budget sufficed for
- * the seeds and the joint stage, all budgets are multiples of TUNE_TOP, and the strategy ignores
- * the budget (sa does not).  A joint stage that a time limit ended is not continued.  Returns false
- * for an ordered strategy with layouts after it has measured something: it must begin again. */
+/* Raises the budget and sets a time limit from now on (0: none).  The joint stage keeps its budget.
+ * The next search_run continues as if these had been the budgets from the start, under three
+ * conditions: the first budget sufficed for the seeds and the joint stage, all budgets are
+ * multiples of TUNE_TOP, and the strategy ignores the budget (sa does not).  A joint stage that a
+ * time limit ended is not continued.  Returns false and changes nothing if an ordered strategy with
+ * layouts has measured something: that search must begin again. */
 bool search_extend(struct search *s, int budget, double time_s);
 
 /* Returns the text that identifies step lines: each line and a newline, in arena a. */

@@ -9,8 +9,8 @@
 struct arm_state {
     bool visited;                        /* whether its rounds in the joint stage are done */
     bool begun;                          /* whether its start points were proposed */
-    bool exhausted;                      /* whether it has no new point left */
-    const int64_t *factor;  /* its layout, if the strategy drew it; else NULL */
+    bool exhausted;                      /* whether a round of it found no new point */
+    const int64_t *factor;  /* its layout, if the search took it from the strategy; else NULL */
     VEC(struct tune_candidate *) tried;  /* candidates in order of measuring */
 };
 
@@ -28,7 +28,7 @@ struct search {
     const struct tune_seed *seed;
     int n_seeds, n_seed_arms;
 
-    struct arena *keep, *round;  /* keep: measured candidates; round: the pool, reset every round */
+    struct arena *keep, *round;  /* keep: lives as long as the search; round: as long as the pool */
     VEC(struct tune_candidate *) pool;   /* new candidates of this round, in order of adding */
     struct text_set in_pool, measured;
     VEC(struct tune_candidate *) trial;
@@ -44,10 +44,10 @@ struct search {
     int best;                            /* index of the trial, or -1 */
     double best_ms;
     double l_ref;                        /* the latency whose reward is 0; 0: not known yet */
-    int starts;                          /* number of start layouts of the template tried so far */
+    int starts;                          /* number of the next start layout of the template */
     int layouts_tried, replayed;
-    /* number of candidates of this batch that were not measured: cancelled, or prevented by the
-     * environment */
+    /* number of candidates of this batch that were reported as not measured: cancelled, or
+     * prevented by the environment */
     int missing;
     int64_t illegal;
     int failed[TUNE_OUTCOMES];
@@ -65,19 +65,21 @@ void search_pool_reset(struct search *s);
 /* Adds the candidate of a point to the pool.  Returns the existing one if it is in the pool or
  * was measured; NULL when it is not a valid program. */
 struct tune_candidate *search_add(struct search *s, int arm, const void *point);
-/* Adds random points of an arm until the pool has n, or no new ones are found. */
+/* Adds random points of an arm until the pool has n, or 4 n points were drawn. */
 void search_add_random(struct search *s, int arm, int n);
-/* Scores the candidates that have no score yet. */
+/* Scores the candidates that are neither scored yet nor illegal. */
 void search_score(struct search *s, struct tune_candidate *const *c, int n);
-/* Picks up to `want` new candidates from the pool: start points, those with the best scores, and
- * sometimes one at random; for an ordered strategy, the first ones of the pool.  Returns their
- * number. */
+/* Picks up to `want` new candidates from the pool: start points, those with the best scores (if
+ * nothing ranks them: any), and sometimes one at random; for an ordered strategy, the first ones of
+ * the pool.  Returns their number. */
 int search_pick(struct search *s, int want, struct tune_candidate **out);
 
 /* search_measure.c: measures candidates, counts them, and reports them to the strategy, the model
  * and the sink.  Returns false if the search must stop. */
 bool search_measure(struct search *s, struct tune_candidate **c, int n, struct err *e);
 bool search_should_stop(const struct search *s);
+/* Whether the search may end because it gains little (search_opts.settle_s). */
+bool search_settled(const struct search *s);
 
 /* search_follow.c.  search_follow: notes the score and rank of the followed schedule in this round;
  * must be called before the picked candidates are measured.  Returns the index of the schedule
@@ -94,8 +96,9 @@ int search_best_arm(const struct search *s);     /* the best arm that can be sea
  * best arm; else the best arm.  -1: there is none. */
 int search_good_arm(const struct search *s, int rank, double near);
 void search_arms_grow(struct search *s);  /* must be called after the problem has opened arms */
-/* Returns the reward 1 - ms / l_ref, clipped to [-4, 1] (SPEC E.3); -4 if ms is INFINITY. */
+/* Returns the reward 1 - ms / l_ref, clipped to [-4, 1] (SPEC E.3); -4 if ms is INFINITY.  While
+ * l_ref is not known, the best latency takes its place; -4 if there is none. */
 double search_reward(const struct search *s, double ms);
-/* Converts a score, which is about best latency / own latency, to a latency. */
+/* Converts a score, which is about best latency / own latency, to a latency; INFINITY: unknown. */
 double search_latency(const struct search *s, double score);
 #endif

@@ -5,9 +5,22 @@
 #include <math.h>
 #include <string.h>
 
+bool search_settled(const struct search *s)
+{
+    int before = s->trial.len - SETTLE_TRIALS;   /* number of trials before the last ones */
+    double was = INFINITY;
+    if (s->o.settle_s <= 0 || s->stage != STAGE_LOOPS || before < s->loops_from ||
+        clock_s() - s->began_s < s->o.settle_s)
+        return false;
+    for (int i = 0; i < before; i++)
+        if (s->trial.data[i]->outcome == OUTCOME_OK)
+            was = fmin(was, s->trial.data[i]->ms);
+    return isfinite(was) && s->best_ms > (1 - SETTLE_GAIN) * was;
+}
+
 bool search_should_stop(const struct search *s)
 {
-    return cancelled(s->cancel) || s->stop_env ||
+    return cancelled(s->cancel) || s->stop_env || search_settled(s) ||
            (s->o.time_s > 0 && clock_s() - s->limit_from_s >= s->o.time_s);
 }
 

@@ -19,7 +19,8 @@
 
 const char *const search_end_name[] = {
     [SEARCH_BUDGET] = "budget spent", [SEARCH_EXHAUSTED] = "space exhausted",
-    [SEARCH_TIME] = "time is up", [SEARCH_CANCELLED] = "stopped", [SEARCH_FAILED] = "failed",
+    [SEARCH_TIME] = "time is up", [SEARCH_SETTLED] = "little to gain",
+    [SEARCH_CANCELLED] = "stopped", [SEARCH_FAILED] = "failed",
 };
 
 const char *tune_strategy(const char *given, bool trained)
@@ -155,8 +156,8 @@ static bool is_start_disturbed(const struct tune_result *r)
 }
 
 /* Compares the winner with a start that was too slow for the final, so that the gain is a ratio of
- * times in turns; repeats this once if the start was disturbed.  Does nothing if GAIN_ROUNDS calls
- * of the start take more than COMPARE_S. */
+ * times in turns; repeats this once if the start was disturbed.  Does nothing without such a start,
+ * or if GAIN_ROUNDS calls of it take more than COMPARE_S. */
 static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
                                const struct cancel *cancel)
 {
@@ -215,9 +216,10 @@ static void note_failure(struct tune_result *r, const char *what, const struct e
         r->note = arena_printf(r->mem, "%s: %s", what, e->text);
 }
 
-/* Finishes the tuning: runs the final, and measures the winner.  If comparing all finalists fails,
- * for example because memory does not suffice, compares only the first two, of which the start is
- * one if its time is near.  If that fails too, the result is that of the search. */
+/* Finishes the tuning: runs the final and, if o->compare_s is 0, measures the winner.  If comparing
+ * all finalists fails, for example because memory does not suffice, compares only the first two, of
+ * which the start is one if its time is near.  If that fails too, the result is that of the
+ * search. */
 static void finish(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel)
 {
     struct err e;
@@ -298,7 +300,7 @@ static bool open_search(struct tune_result *r, const struct search_sink *sink, s
         return false;
     struct search_opts so = {
         .budget = o->budget, .joint = o->joint, .seed = o->seed, .time_s = o->time_s,
-        .rounds = o->rounds, .prefilter = o->prefilter, .cold = o->cold,
+        .settle_s = o->settle_s, .rounds = o->rounds, .prefilter = o->prefilter, .cold = o->cold,
         .weights = o->weights, .weights_bytes = o->weights_bytes,
         .strategy = strategy, .follow = o->follow, .stop = o->stop,
     };

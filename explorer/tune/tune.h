@@ -2,9 +2,9 @@
  *
  *     seeds -> joint stage -> loop-only stage -> final: the best few compared with each other
  *
- * The result is never slower than the start (the schedule that was given), as far as the final
- * comparison can tell: if no candidate is shown to be faster (by its 95 % interval), the start is
- * the result. */
+ * The final also times the start (the schedule that was given), unless the start failed or was far
+ * slower in the search.  If the final has the start, and shows no candidate to be faster (by its
+ * 95 % interval), the start is the result. */
 #ifndef TS_EXPLORER_TUNE_TUNE_H
 #define TS_EXPLORER_TUNE_TUNE_H
 #include "explorer/tune/kernels.h"
@@ -18,13 +18,15 @@ struct tune_opts {
     uint64_t seed;
     const char *strategy;                /* its name; NULL: see tune_strategy */
     double time_s;                       /* time limit of the search; 0: none */
+    double settle_s;                     /* see struct search_opts */
     int rounds, prefilter;               /* see struct search_opts */
     unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */
     /* whether to measure the winner also after each of its lines; ignored for a GPU, because most
      * of these programs bind no loop */
     bool ledger;
-    /* Seconds of the final comparison.  < 0: no final.  0: up to 2 s; the winner is then also
-     * measured alone, and in turns with a start that was too slow for the final. */
+    /* Seconds of the first comparison of the final.  < 0: no final.  0: up to 2 s; the winner is
+     * then also measured alone and, if that does not take too long, in turns with a start that was
+     * too slow for the final. */
     double compare_s;
     bool cold;                           /* see struct search_opts */
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
@@ -41,7 +43,7 @@ struct tune_finalist { const struct tune_candidate *c; struct compared compared;
 struct tune_result {
     enum search_end end;
     const struct tune_view *view;        /* state at the end of the search */
-    const struct tune_candidate *best;   /* the winner; NULL: no candidate has outcome ok */
+    const struct tune_candidate *best;   /* the winner; NULL: every candidate failed */
     const struct tune_candidate *start;  /* the first seed; NULL: it was not measured */
     /* lines of the winner, in order, without lines that have no effect */
     int n_lines; const char *const *line;
@@ -52,7 +54,7 @@ struct tune_result {
      * is then the start, gain[1] the winner */
     bool gained; struct compared gain[2];
     bool measured;                       /* whether m is valid */
-    struct measurement m;                /* the winner, measured alone and beside the baselines */
+    struct measurement m;                /* the winner without other candidates, with baselines */
     struct measurement *ledger;          /* [i]: after i lines of the winner; NULL: not measured */
     double final_s;
     /* sizes of the spaces: number of layouts, number of points in the loop space of the best
@@ -73,18 +75,18 @@ const char *tune_strategy(const char *given, bool trained);
 extern const char *const search_end_name[];      /* by enum search_end: "budget spent", ... */
 
 /* Runs the tuner.  Fails on bad input, or if the environment lacks something; *out is then
- * unchanged, but sink->measured has received all measurements.  After a cancel, returns true, and
- * *out has the results so far, without a final. */
+ * unchanged, but sink->measured has received the measurements so far.  After a cancel, returns
+ * true, and *out has the results so far. */
 bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
               const struct cancel *cancel, struct tune_result **out, struct err *e);
 void tune_free(struct tune_result *r);
 
 /* The parts of tune_run, for a search that is continued: tune_open; tune_go any number of times,
- * each of which sets r->end and r->view; and tune_end.  *o must outlive the search.  The caller may
- * raise o->budget and o->time_s before each tune_go, and set o->compare_s before tune_end. */
+ * each of which updates r->end and r->view; and tune_end.  *o must outlive the search.  The caller
+ * may raise o->budget and o->time_s before each tune_go, and set o->compare_s before tune_end. */
 bool tune_open(const struct tune_opts *o, const struct search_sink *sink,
                const struct cancel *cancel, struct tune_result **out, struct err *e);
 bool tune_go(struct tune_result *r, struct err *e);
-/* Runs the final, and computes the lines of the winner. */
+/* Runs the final, computes the lines of the winner, and measures its ledger. */
 bool tune_end(struct tune_result *r, struct err *e);
 #endif

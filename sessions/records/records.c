@@ -19,7 +19,7 @@
 
 const char *const records_state_name[] = {
     [RUN_RUNNING] = "running", [RUN_FINISHED] = "finished", [RUN_STOPPED] = "stopped",
-    [RUN_KILLED] = "killed",
+    [RUN_SETTLED] = "settled", [RUN_KILLED] = "killed",
 };
 
 #define WRITE "write the records"
@@ -179,7 +179,7 @@ bool records_seek_run(struct records *r, const char *id, bool *found, struct err
  * the later one. */
 static int finality(enum run_state s)
 {
-    return s == RUN_FINISHED ? 2 : s == RUN_STOPPED ? 1 : 0;
+    return s == RUN_FINISHED ? 3 : s == RUN_SETTLED ? 2 : s == RUN_STOPPED ? 1 : 0;
 }
 
 static bool same_run(const struct record_run *a, const struct record_run *b)

@@ -40,7 +40,7 @@ void records_set_machine(struct records *r, const char *fingerprint);
 
 /* RUN_KILLED is never stored.  A query returns it for a stored RUN_RUNNING whose process is
  * dead. */
-enum run_state { RUN_RUNNING, RUN_FINISHED, RUN_STOPPED, RUN_KILLED };
+enum run_state { RUN_RUNNING, RUN_FINISHED, RUN_STOPPED, RUN_SETTLED, RUN_KILLED };
 extern const char *const records_state_name[];               /* "running" "finished" "stopped"... */
 
 struct record_run {
@@ -65,7 +65,8 @@ bool records_run_start(struct records *r, const struct record_run *run, char id[
  * no such run, and with ERR_STEP when another process works on it or it belongs to another
  * machine. */
 bool records_run_resume(struct records *r, const char *id, struct err *e);
-/* Ends a run. state: RUN_FINISHED if it spent its budget, RUN_STOPPED if somebody stopped it. */
+/* Ends a run. state: RUN_FINISHED if it spent its budget, RUN_STOPPED if somebody stopped it,
+ * RUN_SETTLED if it ended by itself because it gained little (search_opts.settle_s). */
 bool records_run_end(struct records *r, const char *id, enum run_state state, struct err *e);
 
 /* --- Records ---------------------------------------------------------------------------------- */

@@ -342,7 +342,8 @@ static enum run_state get_state(struct line_reader *lr)
     for (int i = RUN_RUNNING; i <= RUN_KILLED; i++)
         if (streq(records_state_name[i], name))
             return (enum run_state)i;
-    refuse(lr, "state", ERR_NAME, "\"state\" is none of running, finished, stopped, killed");
+    refuse(lr, "state", ERR_NAME, "\"state\" is none of running, finished, stopped, settled, "
+           "killed");
     return RUN_STOPPED;
 }
 

@@ -28,6 +28,7 @@ static void state_of_row(sqlite3_stmt *s, struct record_run *out)
 {
     const char *state = records_text(s, records_run_fields.n);
     out->state = streq(state, "finished") ? RUN_FINISHED : streq(state, "stopped") ? RUN_STOPPED
+               : streq(state, "settled") ? RUN_SETTLED
                : sqlite3_column_int(s, records_run_fields.n + 1) ? RUN_RUNNING : RUN_KILLED;
 }
 

@@ -10,6 +10,8 @@
 #include "kernels/program/contract.h"
 #include "sessions/tuning/tuning_impl.h"
 
+#define SETTLE_S 120  /* a search without a named budget may settle after so many seconds */
+
 /* --- Choice of the run ---------------------------------------------------------------------- */
 
 static bool matches(const struct inquiry *q, const struct tuning_opts *o,
@@ -40,6 +42,13 @@ static bool is_whole(struct inquiry *q, const struct record_run *run, struct err
     return true;
 }
 
+/* Whether the search may end before its budget is spent, when it gains little: the user named
+ * neither a budget nor a time. */
+static bool may_settle(const struct tuning_opts *o)
+{
+    return o->budget <= 0 && o->time_s <= 0 && !o->study;
+}
+
 /* Finds the latest run that can answer (q->finished), the latest that can be resumed (q->stopped),
  * and the latest that was stopped with another budget (q->other_budget); NULL: none. */
 static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err *e)
@@ -52,14 +61,16 @@ static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err
     for (int i = 0; i < n; i++) {
         if (!matches(q, o, &run[i]))
             continue;
-        bool enough = o->study ? run[i].budget == budget : run[i].budget >= budget;
-        if (run[i].state == RUN_FINISHED && enough && !q->finished) {
+        bool enough = run[i].state == RUN_FINISHED
+                    ? o->study ? run[i].budget == budget : run[i].budget >= budget
+                    : run[i].state == RUN_SETTLED && may_settle(o);
+        if (enough && !q->finished) {
             bool whole;
             if (!is_whole(q, &run[i], e, &whole))
                 return false;
             q->finished = whole ? &run[i] : NULL;
         }
-        if (run[i].state != RUN_STOPPED && run[i].state != RUN_KILLED)
+        if (run[i].state == RUN_FINISHED || run[i].state == RUN_RUNNING)
             continue;
         if (o->budget > 0 && run[i].budget != o->budget)
             q->other_budget = q->other_budget ? q->other_budget : &run[i];
@@ -256,10 +267,11 @@ static void take_result(struct tuning *t)
 static bool end_run(struct tuning *t, struct inquiry *q, struct err *e)
 {
     bool done = (t->end == SEARCH_BUDGET && t->trials >= t->budget)
-             || t->end == SEARCH_EXHAUSTED;
+             || t->end == SEARCH_EXHAUSTED || t->end == SEARCH_SETTLED;
+    enum run_state as = t->end == SEARCH_SETTLED ? RUN_SETTLED : RUN_FINISHED;
     bool whole = done && (!t->result->best || t->measured);
     return begin_run(q, e) && (!whole || record_winner(t, q, e)) &&
-           records_run_end(q->records, t->run, whole ? RUN_FINISHED : RUN_STOPPED, e);
+           records_run_end(q->records, t->run, whole ? as : RUN_STOPPED, e);
 }
 
 static void stop_run(struct inquiry *q)
@@ -280,6 +292,7 @@ static bool open_search(struct inquiry *q, struct err *e)
             .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
         },
         .budget = t->budget, .joint = o->joint, .seed = t->seed, .strategy = t->strategy,
+        .settle_s = may_settle(o) && t->resumed < 0 ? SETTLE_S : 0,
         .cold = o->cold, .ledger = !o->study && !o->no_ledger, .baselines = o->baselines,
         .weights = o->weights, .weights_bytes = o->weights_bytes, .follow = o->follow,
         .stop = o->stop,
@@ -319,7 +332,7 @@ static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
     t->strategy = arena_strdup(t->mem, run->strategy);
     t->seed = run->seed;
     t->budget = (int)run->budget;
-    t->end = SEARCH_BUDGET;
+    t->end = run->state == RUN_SETTLED ? SEARCH_SETTLED : SEARCH_BUDGET;
     for (int i = 0; i < n; i++) {
         const struct record *r = &rec[i];
         if (streq(r->strategy, "final")) {

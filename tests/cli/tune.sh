@@ -40,6 +40,17 @@ t 0 '^best: .*, about [0-9.]+x as fast, .* GFLOP/s' tune "$op" --budget 24 "${qu
 same 'nothing new was measured' 25 "$(records)"
 t 0 '"answered": true' tune "$op" --budget 20 --seed 7 --json
 
+# A run that ended because it gained little answers a call that names no budget, and no other.
+"$TILESCOPE" records export 2> /dev/null | sed 's/"finished"/"settled"/' > "$dir/settled.jsonl"
+export TILESCOPE_RECORDS=$dir/settled.db
+t 0 '' records import "$dir/settled.jsonl"
+t 0 '24 of 24, little to gain' tune "$op" --seed 7 --strategy evo
+grep -q 'the same command with --resume' <<< "$out" && pass 'says how it goes on' \
+    || flunk 'how it goes on' "$out"
+t 0 'settled' records runs
+t 0 '"end": "budget spent"' tune "$op" --budget 24 "${quick[@]}" --json --quiet
+export TILESCOPE_RECORDS=$dir/r.db
+
 # Every key of the JSON stands in schema.md.
 t 0 '"curve"' tune "$op" --budget 9 --seed 8 --strategy ppo --json --fresh
 missing=$(grep -oE '^ *"[a-z_0-9]+":' <<< "$out" | tr -d ' ":' | sort -u | while read -r key; do

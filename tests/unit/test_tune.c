@@ -585,6 +585,55 @@ static void what_is_lacking_ends_it(void **state)
     free(l);
 }
 
+/* Whether trials from - SETTLE_TRIALS to from made the best time shorter by SETTLE_GAIN. */
+static bool gains(const struct tape *t, int from)
+{
+    double was = INFINITY, is = INFINITY;
+    for (int i = 0; i < from; i++) {
+        is = t->outcome.data[i] == OUTCOME_OK ? fmin(is, t->ms.data[i]) : is;
+        was = i < from - SETTLE_TRIALS ? is : was;
+    }
+    return is <= (1 - SETTLE_GAIN) * was;
+}
+
+/* A search that may settle is the beginning of one that may not.  It ends with the first batch of
+ * the loop stage that is SETTLE_TRIALS trials after the joint stage and gains little. */
+static void it_settles_where_little_is_gained(void **state)
+{
+    int ended_early = 0;
+    (void)state;
+    for (int k = 0; k < 6; k++) {
+        struct landscape *l[3];           /* each search changes its own */
+        struct tape whole = {0}, part = {0};
+        struct search_opts o = { .budget = 1400, .seed = 20 + (uint64_t)k,
+                                 .strategy = k < 4 ? &strategy_random : &strategy_evo };
+        const int loops_from = 420;
+        for (int i = 0; i < COUNT_OF(l); i++)
+            l[i] = land(k % 2 == 0, k == 3);
+        assert_int_equal(play(l[0], &o, NULL, &whole, NULL, 0), SEARCH_BUDGET);
+        o.settle_s = 1e-9;
+        enum search_end end = play(l[1], &o, NULL, &part, NULL, 0);
+        int n = part.text.len;
+        ended_early += end == SEARCH_SETTLED;
+        assert_true(end == SEARCH_SETTLED ? n < 1400 : end == SEARCH_BUDGET && n == 1400);
+        for (int i = 0; i < n; i++)
+            assert_string_equal(part.text.data[i], whole.text.data[i]);
+        for (int i = loops_from + SETTLE_TRIALS; i < n; i += TUNE_TOP)
+            assert_true(gains(&whole, i));
+        if (end == SEARCH_SETTLED)
+            assert_true(n >= loops_from + SETTLE_TRIALS && !gains(&whole, n));
+        o.settle_s = 1e9;                 /* not yet */
+        tape_free(&part);
+        part = (struct tape){0};
+        assert_int_equal(play(l[2], &o, NULL, &part, NULL, 0), SEARCH_BUDGET);
+        tape_free(&part);
+        tape_free(&whole);
+        for (int i = 0; i < COUNT_OF(l); i++)
+            free(l[i]);
+    }
+    assert_true(ended_early > 0);
+}
+
 static void text_sets_find_what_was_added(void **state)
 {
     struct arena *a = arena_new();
@@ -639,6 +688,7 @@ int main(void)
         cmocka_unit_test(a_cold_search_tries_nothing_usual),
         cmocka_unit_test(the_model_chooses),
         cmocka_unit_test(what_is_lacking_ends_it),
+        cmocka_unit_test(it_settles_where_little_is_gained),
         cmocka_unit_test(text_sets_find_what_was_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
