@@ -394,6 +394,7 @@ static int open_screen(const struct cli *c, bool tour)
         .no_auto = tour || args_has(c->args, OPT_NO_AUTO),
         .tour = tour,
         .threads = threads,
+        .baselines_given = args_has(c->args, OPT_BASELINES),
         .baselines = baselines,
         .open = onnx,
         .settings = &set,

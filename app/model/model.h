@@ -1,7 +1,7 @@
 /* The model: the state of the screen, the effects of keys and lines on it, and background jobs.
  *
  * The model needs no terminal.  views/screen.h passes events to it and draws it.  Views fill its
- * documents and its frame; the model reads these to find the object under the cursor. */
+ * documents and its frame.  The model finds the object under the cursor in the documents. */
 #ifndef TS_APP_MODEL_H
 #define TS_APP_MODEL_H
 #include "app/model/model_parts.h"
@@ -39,13 +39,13 @@ enum overlay { OVERLAY_NONE, OVERLAY_HELP, OVERLAY_BRANCHES, OVERLAY_ASK };
 struct pane_doc {
     struct doc doc;
     struct scroll scroll;
-    unsigned stamp;  /* stamp of the state for which it was built; 0 = not built */
+    unsigned stamp;  /* which changes it shows (screen.c computes it); 0: it must be built */
     int width, height;
 };
 
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
-/* stays: whether results of measurements leave the message, so that it can be read.  fades: number
- * of ticks until the hint for the cursor replaces the message; 0: a key ends the message. */
+/* stays: whether the report of a successful measurement leaves the message, so that it can be read.
+ * fades: number of ticks until the message is cleared; 0: it does not fade. */
 enum { FADE_TICKS = 50 };                /* 5 s */
 struct message { enum message_kind kind; bool stays; int fades; struct str echo, text, fix; };
 
@@ -61,9 +61,9 @@ struct cursor_subject {
 enum { JUMPS_MOST = 8 };
 struct jump { enum view from, to; struct scroll at; };
 
-/* A row of the menu of actions, for one key binding.  why: the reason why the key cannot run here;
- * NULL: it can.  fix: what to do about that.  line: the step that the key runs; NULL: it runs none,
- * or cannot. */
+/* A row of the menu of actions, for one key binding.  The row is empty if the menu does not have
+ * the key.  why: why the key cannot run here; NULL: it can.  fix: what to do then.  line: the
+ * complete step that the key runs; NULL: there is none. */
 struct menu_row { char *why, *fix, *line; };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
@@ -84,14 +84,13 @@ struct outbox {
     enum theme theme;                    /* if theme_chosen */
     struct str copy;                     /* text to copy to the clipboard */
     struct str dump;                     /* path of a file to which the screen is to be written */
-    /* hash of the content that this file must have when it is replaced (file_replace) */
-    uint64_t dump_seen;
+    uint64_t dump_seen;                  /* the state that this file must have (file_replace) */
 };
 
 struct model_opts {
     bool no_auto;                        /* whether not to measure after every step */
     int threads;  /* threads of a measurement; 0 = as in the settings, or 1 */
-    unsigned baselines;  /* baselines of a measurement, as bits 1 << enum vendor_library */
+    bool baselines_given; unsigned baselines;  /* 1 << enum vendor_library; else as in settings */
     const struct app_settings *settings; /* the user's settings, or NULL */
     const struct err *settings_error;    /* why settings are the defaults, or NULL */
     bool tour;                           /* whether to begin the guided tour */
@@ -103,7 +102,7 @@ struct model {
     struct session *session;
     struct app_network *network;         /* the open network; NULL: none */
     int network_jobs;                    /* the last tag that was given to a job of a network */
-    int generation;  /* number of the session; results for earlier sessions are dropped */
+    int generation;  /* changes when a session is shown; results for earlier ones are dropped */
     unsigned stamp, data_stamp;  /* number of changes: of the program; of all other shown data */
     bool has_expert;  /* whether an expert schedule is shipped for the operator */
     struct start_list start;             /* the rows of the start screen */
@@ -120,13 +119,13 @@ struct model {
     struct covered { enum pane focus, last_view; enum view view; } under;
     bool zoom;
     struct columns columns;              /* the chosen columns of the ledger */
-    /* columns added to the pane of the steps; to the nest, if three panes are side by side */
+    /* columns added: wider to the steps (4 are a row if panes are stacked), split to the nest */
     int wider, split;
     enum overlay overlay;
     struct frame frame;                  /* places of the last screen_refresh */
     VEC(struct hit) hits;                /* places of the last screen_draw */
     int spin;                            /* number of ticks, for the spinner */
-    char step_stage[64], step_axis[64];  /* the loop of the last step; the nest scrolls to it */
+    char step_stage[64], step_axis[64];  /* loop of the last step or jump; the nest scrolls to it */
     /* "": none; else the nest scrolls to this access instead, and step_axis is its tensor */
     char step_access[256];
     bool to_misses;  /* whether the profile scrolls to the access under the nest's cursor */
@@ -139,26 +138,25 @@ struct model {
     /* State of the prompt. */
     struct prompt prompt;
     struct message message;
-    /* search: the words searched for in a view, the list of branches or a page of help.  filter:
-     * the words that rows of the list of help must have.  covered: `search` before help was
-     * opened. */
+    /* search: the words searched for in the focused document.  filter: the words that rows of the
+     * list of help must have.  covered: `search` before help was opened. */
     struct str search, filter, covered;
     int search_from, search_jumps;  /* line and n_jumps when an incremental search began */
-    /* The line found last, and the cursor then: in a list it may be on a line beside it. */
+    /* The line found last, and the line of the cursor then.  In a list the two can differ. */
     struct found { const struct pane_doc *in; int line, cursor; } found;
     int hot;  /* the line where the assembly of the hottest loop begins; -1: unknown */
     bool to_hot;  /* whether to scroll to line `hot` as soon as it is known */
-    char lit[136];                       /* the loop to which a view of code scrolled last */
+    char lit[136];  /* the loop or stage to which a view scrolled last, and this view, as a text */
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* number of contexts in help_chain */
-    bool help_menu, help_of_list;  /* help: only of possible actions; opened in the branches */
+    bool help_menu, help_of_list;  /* help is the menu of actions; was opened in the branches */
     VEC(struct menu_row) menu;           /* per key binding */
     bool menu_ranked;  /* whether the menu is sorted by predictions (model_forecast_before) */
-    struct str pasted;                   /* lines to run; those before pasted_from are done */
+    struct str pasted;                   /* lines to run; the bytes before pasted_from are done */
     struct str pasted_of;                /* the file that has these lines; "": they were pasted */
     size_t pasted_from;
     int pasted_line;                     /* number of the line that was run last */
-    struct str refused;                  /* the refused line, while it is on the prompt */
+    struct str refused;  /* the refused line on the prompt, if lines of `pasted` follow it */
     char topic[32];                      /* the topic that help shows; "" = the list */
     long count;                          /* the count typed before a key; 0 = none */
     bool counting;  /* whether a count is being typed: digits extend it and choose no views */
@@ -179,7 +177,7 @@ struct model {
     int openings;                        /* number of ONNX files opened so far: the job's tag */
     /* the file that a second Enter overwrites, or the autosave that a second d deletes; "": none */
     struct str overwrite;
-    uint64_t overwrite_seen;  /* hash of the file's content at the first Enter */
+    uint64_t overwrite_seen;  /* state of the file at the first Enter (file_seen) */
     bool confirm;  /* whether the last line was refused because a second Enter must confirm it */
     bool autosave_failed;  /* whether a failure of the autosave was already reported */
 
@@ -193,9 +191,9 @@ struct model {
     int cores;                           /* number of cores that this process may run on */
     unsigned baselines;                  /* 1 << enum vendor_library */
     struct job_settings set;
-    /* What the settings stand for now, in the words of measurements: the version of the compiler
-     * ("": neither compiler nor target was ever chosen, or the compiler is missing), and the
-     * simulated cache (0 levels: it was never chosen). */
+    /* The settings as a measurement names them.  compiler: its version; "": neither compiler nor
+     * target was ever chosen, or the compiler is missing.  cache: the simulated caches; 0 levels:
+     * they were never chosen. */
     struct { char compiler[128]; struct cache_config cache; } stands_for;
     int at;                              /* the current state at the last call of model_changed */
     VEC(int) late;                       /* states that the user left before they were measured */
@@ -229,19 +227,20 @@ void model_resize(struct model *m, int w, int h);
 void model_set_session(struct model *m, struct session *s /* taken */);
 /* Shows s instead of the open session; frees neither. */
 void model_show_session(struct model *m, struct session *s);
-/* Returns the session that the command `w` writes: the open one, or the network's. NULL on the
- * start screen. */
+/* Returns the session on the screen: the open one, or in the list of kernels the network's.  NULL
+ * on the start screen. */
 struct session *model_document(const struct model *m);
 void model_changed(struct model *m);  /* must be called when the program has changed */
 void model_edited(struct model *m);  /* must be called instead when the user has changed it */
 void model_undone(struct model *m);  /* must be called after undo and redo */
 void model_keep_safe(struct model *m);  /* writes the autosave; reports only the first failure */
-/* Whether the session has unsaved changes, or unsaved numbers that the user asked for. */
+/* Whether the session or the network has unsaved changes, or the session has a file that lacks
+ * numbers that the user asked for. */
 bool model_unsaved(const struct model *m);
 /* whether the session has unsaved changes, or any unsaved numbers */
 bool model_has_news(const struct model *m);
 void model_discard(struct model *m);             /* drops unsaved changes and the autosave */
-const struct program *model_program(const struct model *m);      /* NULL on the start screen */
+const struct program *model_program(const struct model *m);      /* NULL: no session is open */
 struct pane_doc *model_focused(struct model *m);  /* returns the document that gets keys */
 /* Stores the contexts whose keys work now, the most special one first.  Returns their number. */
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
@@ -253,26 +252,26 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis);
 /* Like model_loop, but where an access or a tile is under the cursor, finds the innermost loop
  * around it. */
 bool model_loop_around(const struct model *m, const struct stage **stage, int *axis);
-/* Returns the subject of the views: the object under the cursor of the focused pane, or else the
- * object under the cursor of the nest. */
+/* Returns the subject of the views: the tensor of the row under the cursor if the profile or the
+ * layout view has the focus, else the object under the cursor of the nest. */
 struct cursor_subject model_subject(const struct model *m);
 /* Returns the enum code_kind that a view shows; -1: none. */
 int model_code(enum view v);
-/* Whether to highlight line i of a view.  In a view of code, these are the lines of the loop under
- * or around the cursor of the nest; if the code has no such loop (vector lanes, unrolled, one
- * iteration), those of the next enclosing loop, or else of the next inner one.  In the view of the
- * graph, these are the operands and consumers of the tensor under the cursor. */
+/* Whether to highlight line i of a view.  A view of code highlights the loop under or around the
+ * cursor of the nest.  If the code lacks this loop (vector lanes, unrolled, one iteration), it
+ * highlights the next enclosing loop of the stage, or else the next inner one.  The view of the
+ * graph highlights the operands and consumers of the tensor under the cursor. */
 bool model_lit(const struct model *m, enum view v, int i);
 /* Whether the key bar leaves a key out, because it would be refused here: a key for the loop or the
  * access of a line that has none, or for the layout of a tensor whose layout cannot be chosen. */
 bool model_key_refused(const struct model *m, const struct key_binding *b);
-/* Return the object under the cursor: in the layout view the index of a tensor, or -1; in the list
- * of branches the name of a branch, or NULL; on the start screen an entry, or NULL; in the list of
- * steps why the step does not apply, or NULL. */
+/* Return the object under a cursor; -1 or NULL: none.  model_tensor: in the layout view.
+ * model_branch: in the list of branches.  model_entry: on the start screen.  model_held_step: why
+ * the step under the cursor does not apply; NULL: it applies. */
 int model_tensor(const struct model *m);
 const char *model_branch(const struct model *m), *model_held_step(const struct model *m);
 const struct start_entry *model_entry(const struct model *m);
-/* Takes back the last jump (struct jump).  False if the view that it led to lost the focus. */
+/* Takes back the last jump.  False: none, or the focus or the program has changed since. */
 bool model_jump_back(struct model *m);
 /* Messages. */
 void model_echo(struct model *m, const char *line);
@@ -283,17 +282,18 @@ void model_clear_message(struct model *m);
 
 /* model_keys.c: typed keys.  The screen rebuilds the documents before and after. */
 
-/* while help is open, the screen calls view_help_key instead */
+/* while help is open without a prompt, the screen calls view_help_key instead */
 void model_key(struct model *m, int key);
 void model_paste(struct model *m, const char *text);
 /* The command `source`: runs the lines of a file as if they were pasted. */
 bool model_source(struct model *m, const char *path);
-/* Runs the remaining lines of a paste or a file one by one, until one is refused.  The refused line
- * is then on the prompt.  The lines after it run when the user has run or skipped it. */
+/* Runs the remaining lines of a paste or a file, until one is refused or opens a prompt or a
+ * question.  A refused line is then on the prompt; Enter on the prompt runs or skips it, and then
+ * runs the lines after it. */
 void model_run_pasted(struct model *m);
-/* Searches from line `from` on, down (dir 1) or up (-1).  Returns whether a line was found. */
+/* Searches after line `from`, down (dir 1) or up (-1), wrapping around.  False: nothing found. */
 bool model_search(struct model *m, int dir, int from);
-/* Does `then` with `next`.  First asks about unsaved changes and a running search, if any. */
+/* Does `then` with `next`.  First asks if changes, branches or a running search would be lost. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
 
@@ -314,7 +314,7 @@ void model_new_tile(const struct model *m, const struct state *s, const struct s
 /* model_tour.c: the guided tour. */
 
 bool model_tour(struct model *m, const char *arg);       /* the command `tour` */
-void model_tour_update(struct model *m);  /* goes to the first step that is not done */
+void model_tour_update(struct model *m);  /* goes on to the next step that is not done */
 void model_tour_title(const struct model *m, struct str *out);
 bool model_tour_over(const struct model *m);             /* whether all steps are done */
 void model_tour_text(const struct model *m, struct str *out);
@@ -326,10 +326,10 @@ void model_preview_free(struct model *m);
 
 /* model_recover.c: unsaved changes of the open document, which an earlier run has left. */
 
-void model_recover_offer(struct model *m);  /* asks whether to open them, if there are any */
+void model_recover_offer(struct model *m);  /* asks whether to open them; recover_yes: opens them */
 void model_recover_question(const struct model *m, struct str *out);
 void model_recover_answer(struct model *m, bool open, bool forget);  /* forget: deletes them */
-/* Says that the recovered changes are not saved yet, and what the key u does now. */
+/* Says that the recovered changes are not saved yet, and in a session what the key u does now. */
 void model_say_recovered(struct model *m);
 
 /* model_action.c: the actions of keys.def; help and the menu of actions. */
@@ -347,12 +347,12 @@ void model_forget_menu(struct model *m);
 int model_step_at(const char *line);
 /* whether the step of a line lacks its group, as in `vectorize C N` */
 bool model_lacks_group(const struct model *m, const char *line);
-/* Returns the group to assume when a line is completed whose step lacks it.  If both groups have
- * such a step, it is `loop`.  NULL: the line lacks no group. */
+/* Returns the group with which to complete a line that lacks its group.  If both groups have the
+ * step, it is `loop`.  NULL: the line lacks no group. */
 const char *model_group_completed(const struct model *m, const char *line);
 /* Appends the line with the group that its step lacks: the only group with such a step, or if both
- * have it, the only group in which it is legal.  Returns false if the line lacks no group, or if
- * none can be chosen; why->text then says why. */
+ * have it, the only group in which it is legal.  Returns false if the line lacks no group.  Also
+ * returns false if no group can be chosen; only then sets *why. */
 bool model_with_group(const struct model *m, const char *line, struct str *out, struct err *why);
 
 /* model_command.c: command lines. */
@@ -374,7 +374,8 @@ bool model_uncover(struct model *m);
 
 /* model_file.c: opens and writes files.  False: refused, and the message has the reason. */
 
-/* Saves to path; "": to the session's own file.  A new name without an ending gets .yaml. */
+/* Saves to path; "": to the session's own file, or in a kernel to that of the network; asks for a
+ * name if there is none.  A new name without an ending gets .yaml. */
 bool model_save(struct model *m, const char *path);
 bool model_save_quit(struct model *m, const char *path);
 bool model_quit_now(struct model *m);            /* quits and discards unsaved changes */
@@ -382,8 +383,8 @@ bool model_export(struct model *m, const char *path);
 bool model_dump(struct model *m, const char *path);  /* requests it (struct outbox) */
 /* Checks a file name that the user typed.  usage: an example of the command. */
 bool model_file_named(struct model *m, const char *path, const char *usage);
-/* Writes text to path if the content of the file still has the hash `seen`; if not, asks for a
- * second Enter.  what: what was written, for the message. */
+/* Writes text to path if the file does not exist or is still in the state `seen` (file_seen); if
+ * not, asks for a second Enter.  what: what was written, for the message. */
 bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
                  const char *what);
 void model_after(struct model *m);               /* carries out m->then, after the answer */
@@ -406,8 +407,8 @@ bool model_has_expert(const struct model *m, const char *family);    /* reads th
 /* Lists the best schedules of the open operator, at most max, in arena a. */
 bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
                    int *n, struct err *e);
-/* The command `expert`: applies the steps of the schedule with number arg (1 or "": the best).
- * Goes to a branch that has these steps already.  Otherwise applies them on the current branch, if
+/* The command `expert`: applies the steps of the schedule with number arg (1 or "": the best).  If
+ * a branch has these steps already, goes there.  Otherwise applies them on the current branch if
  * the current state is the operator without steps, or else on a new branch. */
 bool model_expert(struct model *m, const char *arg);
 /* Goes to the state of a branch that has the steps of p.  If there is none, makes a branch `name`
@@ -419,22 +420,22 @@ bool model_enter(struct model *m, const struct program *p, const char *name, boo
 
 /* model_work.c: background jobs. */
 
-/* Sets *out to the job that a lane should run now; false: none.  Unless the lane already runs it
- * (same kind and tag), the caller starts its model_job(). The caller also cancels a running job
- * that is not desired. */
+/* Sets *out to the job that a lane should run now; false: none.  Unless the lane already runs this
+ * job (same kind and tag), the caller starts model_job(m, out).  The caller also cancels a running
+ * job that is not desired. */
 struct desired_job { enum job_kind kind; int tag; };
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_job(const struct model *m, const struct desired_job *w);
 void model_done(struct model *m, struct app_job *j /* the caller keeps j */);
 void model_tick(struct model *m);                /* must be called ten times a second */
-int model_tag(const struct model *m);  /* number of the current state, unique across sessions */
+int model_tag(const struct model *m);  /* identifies session and current state; -1: no session */
 int model_measuring(const struct model *m);  /* the state that is being measured; -1: none */
 /* whether a measurement runs or is due, other than of a state in m->late */
 bool model_wants_measuring(const struct model *m);
 void model_find_roofs(struct model *m);  /* reads the stored machine model, if there is one */
 bool model_wants_roofs(const struct model *m);  /* whether to measure the machine model now */
 /* Makes this machine the machine of the session, and deletes measurements of another machine.
- * Returns the number of steps whose measurements were deleted. */
+ * Returns the number of states whose measurements were deleted. */
 int model_measured_here(struct model *m);
 /* Appends "other contract: Inp arrives as ..." if p expects other layouts from its caller than
  * program `than` does. */
@@ -444,15 +445,15 @@ void model_threads_note(const struct model *m, struct str *out);
 /* Appends the steps that have no effect because step `by` annotates the same loop again.  If step
  * `by` itself has no effect because of a later step, appends that, too. */
 void model_note_replaced(const struct model *m, int by, struct str *out);
-/* Appends a note if a step after `before` has changed nothing (layouts, order of loops, or for a
- * setting the code), or if a tensor whose layout it reset now has the layout of its producer. */
+/* Appends a note if `step`, applied after `before`, has changed nothing (layouts, loops, or for a
+ * setting the code), or if a tensor whose layout it reset now has the layout of another tensor. */
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out);
 /* Appends remarks on the current program, such as overlapping tiles.  Returns whether one of them
  * must be read, so that the message stays. */
 bool model_note(struct model *m, struct str *out);
 
-/* model_settings.c: the commands threads, cache, compiler, isa, sim_budget, columns; settings. */
+/* model_settings.c: settings, and the commands that change them. */
 
 void model_apply_settings(struct model *m, const struct model_opts *o);
 bool model_set_columns(struct model *m, const char *arg);
@@ -462,14 +463,14 @@ bool model_set_cache(struct model *m, const char *arg);
 bool model_set_compiler(struct model *m, const char *arg);
 bool model_set_isa(struct model *m, const char *arg);
 bool model_set_sim_budget(struct model *m, const char *arg);
-void model_settings(const struct model *m, struct str *out);  /* appends the changed ones */
+void model_settings(const struct model *m, struct str *out);  /* appends "isa avx2, threads 4" */
 
 /* model_network.c: a network and its kernels. */
 
 bool model_shows_network(const struct model *m);
 /* Opens the graph of s as a network.  False: s is no network (session_is_network). */
 bool model_network_open(struct model *m, struct session *s /* taken if true */);
-void model_network_close(struct model *m);               /* frees the sessions of its kernels */
+void model_network_close(struct model *m);  /* frees its session and those of its kernels */
 bool model_network(struct model *m, const char *arg);    /* the command `network` */
 int model_kernel(const struct model *m);         /* returns the task under the cursor, or -1 */
 void model_kernel_open(struct model *m);
@@ -482,7 +483,7 @@ void model_kernel_keep(struct model *m);
  * branches were not given up.  The network's file keeps only one branch of each kernel. */
 int model_network_branches(const struct model *m);
 void model_network_give_up(struct model *m);     /* gives up the other branches of the kernels */
-/* Appends a note on what the network's file does not keep of its kernels, if there is such. */
+/* Appends which branches and measurements of its kernels the network's file does not keep. */
 void model_network_left_out(const struct model *m, struct str *out);
 void model_kernel_leave(struct model *m);  /* shows the network; asks first while a tuner runs */
 void model_network_show(struct model *m);        /* shows the network in place of its kernel */
@@ -494,10 +495,10 @@ void model_network_forget_undone(struct app_network *n);         /* frees the un
 bool model_network_measure(struct model *m);
 /* The command `tune_all`: tunes all kernels for arg seconds ("": 60). */
 bool model_network_tune(struct model *m, const char *arg);
-/* Notices a new text of the search of all kernels; pauses the search while others are measured. */
+/* Notices a new text of the search of all kernels.  Pauses it while something else is measured. */
 void model_network_look(struct model *m);
-bool model_network_searches(const struct model *m);  /* whether it runs and is not paused */
-bool model_network_cancel(struct model *m);  /* false: nothing was being built, measured or tuned */
+bool model_network_searches(const struct model *m);  /* whether this search runs, not paused */
+bool model_network_cancel(struct model *m);  /* false: nothing is to run, or a kernel is shown */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
 /* Takes over what a search of all kernels found (model_network_tuned.c). */
@@ -506,9 +507,9 @@ void model_networked(struct model *m, struct app_job *j);  /* takes over the res
 
 /* model_compare.c: the marked state. */
 
-bool model_mark(struct model *m, const char *arg);       /* the commands mark, compare, ... */
+bool model_mark(struct model *m, const char *arg);       /* the command `mark` */
 /* Appends the place of a state: "tiled, step 3 of 7".  If several branches have the state, prefers
- * the marked branch (if `marked`), then the current branch. */
+ * the marked branch if `marked` is true and there is one, else the current branch. */
 void model_state_name(const struct model *m, int state, bool marked, struct str *out);
 bool model_compare(struct model *m, const char *arg);
 bool model_bisect(struct model *m, const char *arg);
@@ -540,7 +541,7 @@ bool model_has_accesses(const struct tree_lines *lines, int i);  /* whether line
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
 /* whether m->lensing is of the current state with the present settings */
 bool model_lens_fits(const struct model *m);
-bool model_lens_is_due(const struct model *m);   /* whether a lens or predictions are missing */
+bool model_lens_is_due(const struct model *m);  /* whether a lens or predictions are to be made */
 bool model_lens_stopped(const struct model *m);  /* whether the user cancelled this state's lens */
 bool model_lens_cancel(struct model *m);  /* cancels the jobs of the lens; false: there are none */
 void model_cures_job(const struct model *m, struct app_job *j);
@@ -563,13 +564,13 @@ bool model_forecast_has_time(const struct model *m);
  * without times, or if they are equal, compares misses.  Steps without a prediction come last. */
 bool model_forecast_before(const struct model *m, const char *line, const char *other);
 /* Appends the changes that are predicted for a step: "time -91 %, misses -94 %", without the time
- * if that is unknown.  Appends "misses …" until there is a prediction, "not predicted" if it
- * failed. */
+ * if it is unknown.  If only the misses after the step are known, appends their number; "misses …"
+ * until there is a prediction; "not predicted" if it failed. */
 void model_forecast_brief(const struct model *m, const char *line, struct str *out);
 /* Appends the prediction for a step: "predicted 1.05M L1 misses, -94 %; time -91 %".  line "": for
- * the state under the cursor, as "predicted 1.05M L1 misses; about 0.26 ms".  Appends "predicted …"
- * until there is a prediction.  Times are those of loads, stores and FLOPs on one thread; they need
- * the machine model. */
+ * the state under the cursor of the steps, if it needs one: "predicted 1.05M L1 misses; about 0.26
+ * ms".  Appends "predicted …" until there is a prediction, "not predicted: ..." if it failed.
+ * Times are those of loads, stores and FLOPs on one thread; they need the machine model. */
 void model_forecast_print(const struct model *m, const char *line, struct str *out);
 
 /* model_tune.c: the tuner. */
@@ -583,17 +584,16 @@ bool model_desired_tuning(const struct model *m, struct desired_job *out);
 void model_tune_job(const struct model *m, struct app_job *j);   /* fills in the inputs of j */
 void model_tuned(struct model *m, struct app_job *j);  /* takes over the result (model_tuned.c) */
 void model_tune_forget(struct model *m);
-/* Returns the phase of the search.  v: the last snapshot, or NULL.  waits: model_tune_waits(m),
- * which must be called before the snapshot is locked. */
+/* Returns the phase of the search.  v: the last snapshot, or NULL.  waits: model_tune_waits(m). */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
-void model_tune_note(struct model *m, struct str *out);  /* appends remarks, and what key t does */
+void model_tune_note(struct model *m, struct str *out);  /* appends remarks, and how to resume */
 /* Whether the records have a stopped search of the current state.  Requests a job that looks for
  * one; returns false until the job has ended. */
 bool model_tune_has_old(struct model *m);
 bool model_tune_asks(const struct model *m);             /* whether that job should run */
 void model_stopped_job(const struct model *m, struct app_job *j);  /* fills in the inputs of j */
 void model_stopped(struct model *m, const struct app_job *j);    /* takes over the result */
-/* Appends "the tuner is at 40 of 1000" while a search runs. */
+/* While a search runs, appends "the tuner is at 40 of 1000", or "the tuner is preparing". */
 void model_tune_place(const struct model *m, struct str *out);
 int model_tune_selected(const struct model *m);  /* returns the trial under the cursor, or -1 */
 void model_tune_walk(struct model *m, int by);           /* moves the cursor by `by` trials */

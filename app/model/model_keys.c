@@ -1,4 +1,4 @@
-/* Passes a key to the prompt, the search, a question, or a binding of keys.def. */
+/* Passes a key to the prompt, the search, a question, or the action that is bound to the key. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static char *entered_line(const struct model *m)
     return line;
 }
 
-/* Whether the line saves the session.  If an action waits for a save and another line is entered,
+/* Whether the line is the command `w`.  If an action waits for a save and another line is entered,
  * the action is given up. */
 static bool is_save(const char *line)
 {
@@ -242,7 +242,7 @@ void model_run_pasted(struct model *m)
         str_add(&m->message.text, str_text(&why));
         break;
     }
-    if (m->overlay != OVERLAY_NONE || !m->session)
+    if (m->overlay != OVERLAY_NONE)
         str_clear(&m->pasted);
     str_free(&line);
     str_free(&why);
@@ -488,7 +488,8 @@ void model_key(struct model *m, int key)
     }
 }
 
-/* Pastes into the prompt.  Several lines are several commands, which run at once. */
+/* Pastes into the prompt, unless an overlay is open.  On the prompt `:`, several lines are several
+ * commands, which run at once. */
 void model_paste(struct model *m, const char *text)
 {
     size_t n = strlen(text), first = strcspn(text, "\r\n");

@@ -1,6 +1,6 @@
-/* How to measure: the threads, the simulated caches and their budget, the compiler, the instruction
- * set.  Also the columns of the ledger and the theme, what the user's settings file says about all
- * of these, and notes on tiles that do not fit the registers. */
+/* How to measure: the threads, the simulated caches, the budget of the simulator, the compiler, the
+ * instruction set.  Also the columns of the ledger and the theme, the settings of the user's file,
+ * and notes on tiles that do no good. */
 #include "app/model/model.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "profile/build/build.h"
 #include "profile/measure/program_text.h"
 
-/* Stores the version of the compiler in use in m->stands_for; "": it cannot be used. */
+/* Stores the version of the compiler in use in m->stands_for; "": there is no such compiler. */
 static void note_compiler(struct model *m)
 {
     struct compiler found;
@@ -30,7 +30,7 @@ void model_apply_settings(struct model *m, const struct model_opts *o)
 {
     const struct app_settings *s = o->settings;
     m->threads = o->threads > 0 ? o->threads : s && s->threads > 0 ? s->threads : 1;
-    m->baselines = o->baselines || !s ? o->baselines : s->baselines;
+    m->baselines = o->baselines_given || !s ? o->baselines : s->baselines;
     m->autorun = !o->no_auto && (!s || s->automatic);
     if (!s)
         return;
@@ -97,8 +97,8 @@ void model_settings(const struct model *m, struct str *out)
         str_printf(out, "%ssim_budget %g", out->len > from ? ", " : "", s->sim_budget);
 }
 
-/* For every state, shows the measurement that was made with the present settings, if there is
- * one. */
+/* For every state, shows the measurement that was made with the present instruction set, compiler
+ * and threads, if there is one. */
 static void recall_measured(struct model *m)
 {
     struct history *h = m->session ? m->session->history : NULL;
@@ -218,9 +218,9 @@ bool model_set_isa(struct model *m, const char *arg)
 }
 
 /* Returns the target whose registers the tiles of a state should fit: the chosen target, or else
- * that of this machine.  In a session of another machine, if no target is chosen, it is the target
- * of the state's measurement, or else of the newest measurement.  NULL: the name of that target is
- * unknown. */
+ * the default for the state's program.  In a session of another machine, if no target is chosen, it
+ * is the target of the state's measurement, or else of the newest measured state.  NULL: the name
+ * of that target is unknown. */
 static const struct target *target_of(const struct model *m, const struct state *s)
 {
     struct err ignored;
@@ -235,7 +235,7 @@ static const struct target *target_of(const struct model *m, const struct state 
 }
 
 /* Returns the name of a tile of a cache_write that keeps no partial sums, so that it does no good.
- * Appends why, and at which loop it would keep some.  NULL: there is no such tile. */
+ * Appends why, and what would make it keep some.  NULL: there is no such tile. */
 static const char *idle_tile(const struct func *f, const struct program *p, struct str *out)
 {
     const struct stage *s = NULL;

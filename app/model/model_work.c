@@ -11,11 +11,11 @@
 #include "profile/measure/gpu_memory.h"
 #include "profile/measure/program_text.h"
 
-/* The low 20 bits of a job's tag are the number of a state, so this is the most states of a
- * session. */
+/* The low 20 bits of the tag of a job on a session are the number of a state, a search or a
+ * comparison, so this is the most states of a session. */
 #define STATES_MAX (1 << 20)
 
-/* Returns the tag of a job on a state of the open session. */
+/* Returns the tag of a job on the open session.  state: or the number of a search or comparison. */
 static int tag_of(const struct model *m, int state)
 {
     return (m->generation % 1000) * STATES_MAX + state;
@@ -252,11 +252,12 @@ static bool same_layouts(const struct program *p, const struct program *q)
     return same;
 }
 
-static bool same_order(const struct stage *s, const struct stage *of)
+/* Whether the loops of s are those of `of`, in the same order, with the same annotations. */
+static bool same_loops(const struct stage *s, const struct stage *of)
 {
     bool same = s && of && s->n_axes == of->n_axes;
     for (int i = 0; same && i < s->n_axes; i++)
-        same = streq(s->axis[i].name, of->axis[i].name);
+        same = streq(s->axis[i].name, of->axis[i].name) && s->axis[i].ann == of->axis[i].ann;
     return same;
 }
 
@@ -309,17 +310,20 @@ static bool note_follower(const struct program *p, const char *step, struct str 
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out)
 {
-    char stage[64] = "";
-    sscanf(step, "loop reorder %63s", stage);
-    int node = stage[0] ? program_stage(p, stage) : -1;
+    char verb[16] = "", stage[64] = "";
+    sscanf(step, "loop %15s %63s", verb, stage);
+    bool reorder = streq(verb, "reorder"), marks = streq(verb, "unroll") ||
+                   streq(verb, "vectorize") || streq(verb, "parallel");
+    int node = reorder || marks ? program_stage(p, stage) : -1;
     bool layout = str_starts(step, "layout ") && same_layouts(p, before);
-    bool order = node >= 0 && node < before->graph->n_nodes
-              && same_order(p->stage[node], before->stage[node]);
+    bool loops = node >= 0 && node < before->graph->n_nodes
+              && same_loops(p->stage[node], before->stage[node]);
     if (note_follower(p, step, out))
         return;
-    if (layout || order)
+    if (layout || loops)
         str_printf(out, "%sthe step changes nothing: the %s as before", out->len ? "; " : "",
-                   layout ? "layouts are" : "order of the loops is");
+                   layout ? "layouts are" : marks ? "annotations of the loops are"
+                                                  : "order of the loops is");
     else if (str_starts(step, "set ") && same_code(p, before))
         note_idle_setting(p, step, out);
 }
@@ -391,8 +395,8 @@ static void say_untimed(struct model *m, const struct measurement *r)
     str_free(&s);
 }
 
-/* Shows the result of a measurement of the current state.  stays: whether an earlier, faster time
- * stays instead of it. */
+/* Shows the result of a measurement of the current state, unless the prompt or another message has
+ * priority.  stays: whether an earlier, faster time is kept instead of the new one. */
 static void say_measured(struct model *m, const struct measurement *r, bool stays)
 {
     bool right = r->outcome == OUTCOME_OK;

@@ -173,7 +173,7 @@ static bool run_rebase(struct history *h, enum command_id id, const char *line,
 }
 
 /* Applies a step.  If earlier steps make a layout, algorithm or set step illegal, inserts it before
- * those steps. */
+ * those steps, if it is legal there. */
 static bool run_step(struct history *h, const char *line, enum command_effect *effect,
                      struct err *e)
 {
@@ -296,7 +296,7 @@ static void fix_tile_step(const struct history *h, const char *line, struct err 
     if (sscanf(e->fix, STAGE_PUT_TILE "%63s", to) != 1 || !strstr(e->text, "cache_write")
         || strstr(line, "cache_write"))
         return;
-    for (int i = n - 1; i > 0; i--) {
+    for (int i = at; i > 0; i--) {
         const struct state *s = history_state(h, path[i]);
         if (s->held || sscanf(s->step, "loop cache_write %63s at=%63s", stage, where) != 2)
             continue;

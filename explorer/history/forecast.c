@@ -22,8 +22,8 @@ const char *const tile_fate_name[TILE_FATE_COUNT] = {
 #undef FATE
 };
 
-/* Runs the lines of a row on history h, a copy of the session's, until one is refused.  Adds the
- * number of lines that ran to *changes; the caller must undo them. */
+/* Runs the lines of a row on history h, until one is refused.  Adds the number of lines that ran to
+ * *changes; the caller must undo them. */
 static bool run_lines(struct history *h, struct forecast *row, int *changes)
 {
     struct str text = {0};
@@ -35,7 +35,8 @@ static bool run_lines(struct history *h, struct forecast *row, int *changes)
         enum command_effect effect = EFFECT_NONE;
         ok = command_run(h, line, &effect, &refused)
           && (effect == EFFECT_STATE || effect == EFFECT_REBASED);
-        *changes += ok;
+        /* an edit that leaves the step as it was gives nothing to undo */
+        *changes += ok && (effect == EFFECT_STATE || history_rebased(h)->what[0]);
         row->held += ok && effect == EFFECT_REBASED ? history_rebased(h)->held : 0;
     }
     str_free(&text);

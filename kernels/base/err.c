@@ -23,8 +23,8 @@ const char *err_meaning(enum err_code code)
 
 #define TOO_MANY "too many processes or threads: end others, or raise `ulimit -u`"
 
-/* The texts by which errors name a limit of the system, and the fix for each.  starts: whether only
- * an error of starting a process has this fix.  Reading and writing can also fail with EAGAIN. */
+/* The texts by which errors name a limit of the system, and the fix for each.  starts: an ERR_IO
+ * does not get this fix, because EAGAIN has another cause when a file is read or written. */
 static const struct { const char *said, *fix; bool starts; } lacks[] = {
     { "Too many open files in system", "end other programs, or raise fs.file-max", false },
     { "Too many open files", "raise `ulimit -n`, the files that a process may have open", false },
@@ -75,6 +75,20 @@ bool err_fix(struct err *e, const char *fmt, ...)
     return false;
 }
 
+bool err_prefix(struct err *e, const char *fmt, ...)
+{
+    struct err was = *e;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    size_t n = strlen(e->text);
+    snprintf(e->text + n, sizeof e->text - n, "%.*s", (int)(sizeof e->text - n - 1), was.text);
+    e->at = (struct where){0};
+    e->source[0] = '\0';
+    return false;
+}
+
 bool err_near(struct err *e, const char *name, const char *const *list, int n, const char *meant,
               const char *fmt, ...)
 {
@@ -110,7 +124,7 @@ bool err_where(struct err *e, const char *file, int line, int col, const char *s
     return false;
 }
 
-/* Appends s for a terminal: control characters other than tabs and invalid UTF-8 become '?'. */
+/* Appends s for a terminal: invalid UTF-8 and control characters except tabs become '?'. */
 static void add_clean(struct str *out, const char *s)
 {
     str_add_shown(out, s, strlen(s), "\t");

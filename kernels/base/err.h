@@ -1,6 +1,6 @@
 /* Errors as values.  A function that can fail returns false and fills *e; it then leaves its
- * outputs untouched.  Bad input and a poor environment are reported this way; a broken invariant
- * calls fail() (arena.h). */
+ * outputs untouched, unless its comment says otherwise.  Bad input and a poor environment are
+ * reported this way; a broken invariant calls fail() (arena.h). */
 #ifndef TS_BASE_ERR_H
 #define TS_BASE_ERR_H
 #include <stdbool.h>
@@ -14,7 +14,8 @@ enum err_code {
     ERR_COUNT
 };
 
-/* line and col start at 1; 0 means unknown. len is the width of the caret line; 0 means 1. */
+/* line and col start at 1; 0 means unknown.  len is the number of bytes to mark from col on; 0
+ * means 1. */
 struct where { char file[256]; int line, col, len; };
 
 struct err {
@@ -25,16 +26,18 @@ struct err {
     char source[256];    /* the line of user text with the error, for the caret; or "" */
 };
 
-/* These functions return false, so that `return err_set(...)` is one line. err_set clears fix, at
- * and source.  When the text of an ERR_ENV or ERR_IO names a limit of the system ("Too many open
- * files"), err_set adds the fix for it. */
+/* The functions that set a part of *e return false, so that `return err_set(...)` is one line.
+ * err_set clears fix, at and source.  When the text of an ERR_ENV or ERR_IO names a limit of the
+ * system ("Too many open files"), err_set adds the fix for it. */
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Returns the place in text that names a limit of the system, or NULL if it names none. */
 const char *err_lack(const char *text);
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Puts a text before that of *e, "call 3: ".  Code and fix stay; the place in a text goes. */
+bool err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Sets the fix for an unknown name.  If one of the n names of the list is similar, the fix is
- * `meant`, a format with %s for that name; otherwise it is `fmt` (NULL: no fix). */
+ * `meant`, a format with %s for that name; otherwise it is `fmt` (NULL: it stays as it is). */
 bool err_near(struct err *e, const char *name, const char *const *list, int n, const char *meant,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Sets column (from 1) and width, in bytes, of the wrong word in a one-line user text. */
@@ -44,7 +47,7 @@ bool err_where(struct err *e, const char *file, int line, int col, const char *s
 
 const char *err_name(enum err_code code);               /* "E_DIM" */
 const char *err_meaning(enum err_code code);
-/* Prints "FILE:LINE:COL: error: TEXT [E_X]\n SOURCE\n ^~~\n fix: FIX\n".  Unknown parts are left
- * out. */
+/* Prints "FILE:LINE:COL: error: TEXT [E_X]\n  SOURCE\n  ^~~\n  fix: FIX\n".  Unknown parts are
+ * left out. */
 void err_print(struct str *out, const struct err *e);
 #endif

@@ -28,8 +28,10 @@ int64_t layout_bytes(const struct layout *l)
 static void classify(struct layout *l)
 {
     const int64_t stored = product(l->stored, l->tensor->rank), logical = tensor_elems(l->tensor);
+    /* a tensor that another one holds (layout_store_at) is stored once */
+    bool held = l->expansion == 1 && l->elems != logical;
     l->elems = product(l->shape, l->rank);
-    l->expansion = (double)l->elems / (double)logical;
+    l->expansion = held ? 1 : (double)l->elems / (double)logical;
     l->klass = l->elems > stored ? LAYOUT_PADDED : LAYOUT_BIJECTIVE;
     if (l->n_overlaps)
         l->klass = LAYOUT_DUPLICATING;

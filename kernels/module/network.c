@@ -341,10 +341,8 @@ static bool add_part(struct linker *k, int i, struct err *e)
     if (given_lines(k, p, e) && find_task(k, p->spec, false, &task, e)
         && add_call(k, task, i, p->operand, p->n_operands, p->result, p->out, e))
         return true;
-    struct err why = *e;
-    err_set(e, why.code, "kernel %d of the network, %.200s: %.300s", i,
-            k->net->graph->tensor[p->out].name, why.text);
-    return err_fix(e, "%s", why.fix);
+    return err_prefix(e, "kernel %d of the network, %.200s: ", i,
+                      k->net->graph->tensor[p->out].name);
 }
 
 /* --- The network ------------------------------------------------------------------------------ */

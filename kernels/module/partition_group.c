@@ -274,11 +274,7 @@ bool cutter_make(struct cutter *c, struct arena *a, const struct graph *g, int n
     for (int i = 0; i < n_steps; i++) {
         if (apply(c, step[i], e))
             continue;
-        struct err why = *e;
-        err_set(e, why.code, "%.100s: %.300s", step[i], why.text);
-        if (why.fix[0])
-            err_fix(e, "%s", why.fix);
-        return false;
+        return err_prefix(e, "%.100s: ", step[i]);
     }
     list_members(c);
     return true;

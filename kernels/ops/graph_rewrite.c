@@ -29,11 +29,12 @@ int graph_copy_tensor(struct graph *to, const struct tensor *t, enum tensor_role
     to->tensor[copy].type = t->type;
     to->tensor[copy].source = t->source;
     to->tensor[copy].winograd = t->winograd;
+    to->tensor[copy].whole = t->whole;
     return copy;
 }
 
 /* Copies the tensors of g to `to`, and inserts *more before tensor `at` (more NULL: inserts none).
- * The copy of tensor `inter` becomes an intermediate tensor (-1: of none). */
+ * The copy of tensor `inter` becomes an intermediate tensor (-1: none does). */
 static void copy_tensors(struct graph *to, const struct graph *g, int at,
                          const struct tensor_def *more, int inter)
 {
@@ -66,8 +67,9 @@ void graph_copy_node(const struct remap *m, const struct node *from)
 void graph_keep_main(struct graph *to, const struct graph *g)
 {
     const struct node *n = &g->node[g->main_node];
-    if (!n->complex)
-        to->main_node = graph_node_of(to, g->tensor[n->out].name);
+    int same = graph_node_of(to, g->tensor[n->out].name);
+    if (!n->complex || (same >= 0 && to->node[same].complex))
+        to->main_node = same;
 }
 
 static void convert_node(struct graph *g, int from, int to)

@@ -93,6 +93,14 @@ static bool starts_with(const char *name, const char *const *word, int n)
 }
 #define STARTS(name, list) starts_with(name, list, COUNT_OF(list))
 
+/* Whether the name is `word`, with or without a size suffix. */
+static bool is_name(const char *name, const char *word)
+{
+    size_t n = strlen(word);
+    return strncmp(name, word, n) == 0
+        && (name[n] == '\0' || (strchr("lqw", name[n]) && name[n + 1] == '\0'));
+}
+
 /* Whether the instruction computes the address of its memory operand, but neither loads nor stores
  * there. */
 static bool is_address_only(const char *name)
@@ -108,7 +116,7 @@ static bool is_pure_store(const char *name)
                                         "vcvtps2ph", "vcompress", "vpcompress", "vscatter",
                                         "vpscatter", "fst", "fist", "stmxcsr", "vstmxcsr", "fnst",
                                         "stos" };
-    return strstr(name, "mov") != NULL || STARTS(name, word);
+    return strstr(name, "mov") != NULL || is_name(name, "pop") || STARTS(name, word);
 }
 
 /* Whether the instruction only reads its last operand. */
@@ -149,14 +157,6 @@ static void count_memory(const struct parts *x, bool frame, struct insn *out)
         out->stack_loads += loads && stack;
         out->stack_stores += stores && stack;
     }
-}
-
-/* Whether the name is `word`, with or without a size suffix. */
-static bool is_name(const char *name, const char *word)
-{
-    size_t n = strlen(word);
-    return strncmp(name, word, n) == 0
-        && (name[n] == '\0' || (strchr("lqw", name[n]) && name[n + 1] == '\0'));
 }
 
 /* Counts the accesses of push, pop, call, ret and leave to the stack, which no operand shows. */
@@ -244,8 +244,8 @@ static void copy_line(struct asm_text *t, const char *line, size_t len)
 }
 
 /* Opens a block, unless one is open.  The counter uses mov and lea, which do not change the flags.
- * The register is not saved on the stack, because the kernel can have data in the red zone below
- * the stack pointer. */
+ * It saves %rax in .Lts_saved and not on the stack, because the kernel can have data in the red
+ * zone below the stack pointer. */
 static void open_block(struct asm_reading *r)
 {
     struct asm_text *t = r->out;

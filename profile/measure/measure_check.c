@@ -201,6 +201,5 @@ bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e)
 {
     if (j->many ? j->many->check(j, e) : judge_now(j, e))
         return true;
-    struct err why = *e;
-    return err_set(e, why.code, "after %lld calls %s", (long long)calls, why.text);
+    return err_prefix(e, "after %lld calls ", (long long)calls);
 }

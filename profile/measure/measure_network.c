@@ -199,14 +199,13 @@ static bool check_calls(struct net_run *r, struct err *e)
             return err_set(e, ERR_CANCEL, "cancelled");
         if (check_call(r, i, e))
             continue;
-        struct err why = *e;
         const struct network_call *call = &r->net->call[i];
         r->m->wrong_call = i;
-        return err_set(e, why.code, "call %d, %s (%.120s): %.250s", i,
-                       call->part < 0 ? "a conversion"
-                                      : r->net->graph->tensor[r->net->parts.part[call->part].out]
-                                            .name,
-                       r->net->task[call->task].spec, why.text);
+        return err_prefix(e, "call %d, %s (%.120s): ", i,
+                          call->part < 0 ? "a conversion"
+                                         : r->net->graph
+                                               ->tensor[r->net->parts.part[call->part].out].name,
+                          r->net->task[call->task].spec);
     }
     r->m->check_s = clock_s() - since;
     return true;

@@ -10,7 +10,7 @@
 
 #define FEWEST_ITERATIONS 64              /* loops with fewer iterations are not sampled */
 #define MOST_PERIODS 64
-#define WARM_ACCESSES 128  /* a sample has at least this many accesses per line of L1 */
+#define WARM_ACCESSES 128                 /* accesses of a smallest sample per line of L1 */
 #define FEWEST_PERIODS 8
 #define SMALL_SHARE 0.125  /* a loop with at most this share of the budget is not sampled */
 #define LEVEL_COUNTS 7  /* number of counts: the members of struct level_count, and conflicts */
@@ -50,7 +50,7 @@ struct simsample {
     int within;                           /* the current loop, or -1 */
     struct site_count *then;              /* counts at the beginning of the phase */
     struct level_count level_then[CACHE_LEVELS];
-    /* exact counts, outside of the sampled parts; simsample_close adds the estimates of these */
+    /* exact counts outside of the sampled parts; simsample_close adds estimates for those parts */
     double *exact_site, exact[CACHE_LEVELS][LEVEL_COUNTS];
 };
 
@@ -77,12 +77,12 @@ static enum refusal make_plan(struct sample_plan *p, const struct sample_loop *l
     /* Of the iterations that are simulated in a period, half warm up and half are counted. */
     double counted = 0.375 * share * (double)rest;
     double least = ceil(WARM_ACCESSES * lines / l->accesses);
-    least = least < 2 ? 2 : least;
+    least = least < 2 ? 2 : 2 * ceil(least / 2);  /* `each` below is even, and not less */
     int64_t periods = (int64_t)(counted / least);
     periods = periods > MOST_PERIODS ? MOST_PERIODS : periods;
     if (periods < FEWEST_PERIODS) {
         periods = FEWEST_PERIODS;
-        counted = (double)FEWEST_PERIODS * 2 * ceil(least / 2);
+        counted = FEWEST_PERIODS * least;
     }
     int64_t each = (int64_t)(counted / (double)periods) / 2 * 2;
     if (each < 2 || (double)each > (double)rest / (double)periods / 2)
@@ -102,8 +102,8 @@ static double planned(const struct sample_plan *p, const struct sample_loop *l)
     return l->accesses * ((double)p->head + periods * (double)(p->warm + p->counted));
 }
 
-/* Sets p->how if the budget is exceeded. cost: how many accesses are simulated. refusal: for each
- * loop, why it is not sampled. */
+/* Sets p->how if the budget is exceeded by more than rounding. cost: how many accesses are
+ * simulated. refusal: for each loop, why it is not sampled. */
 static void say_how(struct simsample *p, double budget, double cost, const enum refusal *refusal)
 {
     static const char *const why[] = {
@@ -201,8 +201,8 @@ static void add_level(double to[LEVEL_COUNTS], const struct level_count *now,
     to[5] += (double)(now->straddled - then->straddled);
 }
 
-/* Adds what was counted since the last call. phase: the phase that has ended; plan: that of its
- * loop; NULL outside of marked loops. */
+/* Adds what was counted since the last call. phase: the phase that has ended; plan: the plan of the
+ * current loop; NULL outside of marked loops. */
 static void settle(struct simsample *p, enum phase phase, struct sample_plan *plan)
 {
     struct level_count now[CACHE_LEVELS];
@@ -230,7 +230,7 @@ static void settle(struct simsample *p, enum phase phase, struct sample_plan *pl
     memcpy(p->level_then, now, sizeof now);
 }
 
-/* Ends a sample, and stores its misses as the value of its period. */
+/* Ends a sample, and adds its misses to the sums over all samples. */
 static void end_sample(struct sample_plan *plan)
 {
     for (int k = 0; k < CACHE_LEVELS; k++) {

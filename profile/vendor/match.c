@@ -1,5 +1,5 @@
 /* Recognises the one operator that a graph computes: a head (an operator of one or several nodes,
- * with its padding), and post-operations after it, one node each.  The parameters that builders
+ * with its padding), and nodes after it that are post-operations.  The parameters that builders
  * recorded (struct node_params) tell the operator; index expressions tell the positions of the
  * operands. */
 #include "profile/vendor/match_impl.h"
@@ -228,8 +228,8 @@ static bool can_have_bias(const struct match *m)
     return m->p->kind == VENDOR_CONV || m->p->kind == VENDOR_TCONV || m->p->kind == VENDOR_MATMUL;
 }
 
-/* Adds node i as a post-operation. x: the tensor with the result so far, which the node reads;
- * rank: of this result. */
+/* Adds node i as a bias or as post-operations. x: the tensor with the result so far, which the node
+ * reads; rank: the rank of this result. */
 static bool add_post(struct match *m, int i, int x, int rank)
 {
     const struct node *n = &m->g->node[i];
@@ -237,7 +237,8 @@ static bool add_post(struct match *m, int i, int x, int rank)
     if (n->combine != COMBINE_NONE || n->n_spatial != rank)
         return err_set(m->why, ERR_NAME, "no library can compute %s and then %s in one call",
                        m->p->text, n->op);
-    if (streq(n->op, "bias") && m->p->n_posts == 0 && can_have_bias(m)) {
+    if (streq(n->op, "bias") && m->p->n_posts == 0 && can_have_bias(m)
+        && match_loads(n).at[1]->rank == 1) {      /* the third operand of a matmul can have more */
         match_say(m, ", bias");
         return match_tensor(m, ROLE_BIAS, match_loads(n).at[1]->source);
     }
@@ -256,8 +257,8 @@ static bool add_post(struct match *m, int i, int x, int rank)
     return true;
 }
 
-/* Adds every node after the head as a post-operation, and then the result as a tensor of the
- * problem. head: the last node of the head; out: the shape of its result. */
+/* Adds every node after the head (add_post), and then the result as a tensor of the problem. head:
+ * the last node of the head; out: the shape of its result. */
 static bool add_posts(struct match *m, int head, struct vendor_tensor *out)
 {
     int x = m->g->node[head].out;
@@ -277,7 +278,7 @@ static bool add_posts(struct match *m, int head, struct vendor_tensor *out)
     return true;
 }
 
-/* Tries whether node i is the end of an operator that consists of all nodes up to it. */
+/* Tries whether nodes 0 to i are the head, and all nodes after node i its post-operations. */
 static bool try_head(struct match *m, match_head *head, int i)
 {
     struct vendor_tensor out = { 0 };

@@ -251,6 +251,16 @@ static void errors_are_values(void **state)
     assert_string_equal(e.fix, "use 2");
     assert_false(err_where(&e, "a.yaml", 3, 5, "line\nnext"));
     assert_string_equal(e.source, "line");
+    assert_false(err_prefix(&e, "call %d: ", 7));
+    assert_int_equal(e.code, ERR_DIM);
+    assert_string_equal(e.text, "call 7: dim 3");
+    assert_string_equal(e.fix, "use 2");
+    assert_string_equal(e.source, "");
+    char longest[sizeof e.text];          /* what does not fit is cut */
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = 0;
+    err_prefix(&e, "%s", longest);
+    assert_string_equal(e.text, longest);
     err_set(&e, ERR_IO, "again");
     assert_string_equal(e.fix, "");
     assert_string_equal(e.source, "");

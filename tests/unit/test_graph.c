@@ -219,6 +219,34 @@ static const struct bad bads[] = {
       "has a larger dimension beside axis= than", 5 },
 };
 
+/* Of two convolutions the first is the main node, before and after a conversion. */
+static void main_node_stays(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct graph *g = load(a, FIG12, "")->base;
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(g->tensor[g->node[g->main_node].out].name, "c1");
+        g = graph_with_conversion(a, g, graph_tensor(g, i ? "c2" : "x"));
+    }
+    assert_string_equal(g->tensor[g->node[g->main_node].out].name, "c1");
+    arena_free(a);
+}
+
+/* Steps on B after store_at: B is padded, and Bias is stored in it once. */
+static void held_tensors_are_stored_once(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct program *p = load(a, "gmm m=16 k=16 n=16 bias=1", "layout store_at Bias B K;"
+                                   "layout split B N 4;layout reorder B N.0 K N.1");
+    const struct layout *bias = p->layout[graph_tensor(p->graph, "Bias")];
+    const struct layout *b = p->layout[graph_tensor(p->graph, "B")];
+    assert_int_equal(bias->elems, 17 * 16);
+    assert_true(bias->expansion == 1 && b->expansion == 17.0 / 16);
+    arena_free(a);
+}
+
 /* Under ol a step has no layout to go on from. */
 static void fixed_layouts_stay(void **state)
 {
@@ -530,6 +558,8 @@ int main(void)
     printf("# seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_move_as_the_paper_says),
+        cmocka_unit_test(main_node_stays),
+        cmocka_unit_test(held_tensors_are_stored_once),
         cmocka_unit_test(fixed_layouts_stay),
         cmocka_unit_test(bad_graphs_say_where),
         cmocka_unit_test(outputs_count_in_the_bytes),

@@ -58,6 +58,7 @@ static void instructions_have_a_kind(void **state)
         { "fxch\t%st(1)", INSN_SCALAR, 0, 0, 0, 0 },
         { "pushq\t%rbp", INSN_SCALAR, 0, 1, 0, 1 },
         { "popq\t%rbp", INSN_SCALAR, 1, 0, 1, 0 },
+        { "popq\t8(%rdi)", INSN_SCALAR, 1, 1, 1, 0 },
         { "rep stosq", INSN_SCALAR, 0, 0, 0, 0 },
         { "rep;stosq\t%rax, %es:(%rdi)", INSN_SCALAR, 0, 1, 0, 0 },
         { "jne\t.L3", INSN_BRANCH, 0, 0, 0, 0 },

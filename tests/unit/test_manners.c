@@ -340,6 +340,12 @@ static void test_steps_without_effect_say_so(void **state)
     assert_hides(m, "changes nothing");
     type_line(m, "loop split C N 16");
     assert_hides(m, "changes nothing");
+    type_line(m, "loop unroll C M");
+    assert_hides(m, "changes nothing");
+    type_line(m, "loop unroll C M");
+    assert_shows(m, "the step changes nothing: the annotations");
+    type_line(m, "loop vectorize C N.1");
+    assert_hides(m, "changes nothing");
     model_free(m);
 }
 

@@ -582,6 +582,21 @@ static void the_network_is_cut_and_joined(void **state)
     model_free(m);
 }
 
+/* In the list of kernels, too, Enter skips a refused line of a paste and runs those after it. */
+static void a_refused_line_is_skipped(void **state)
+{
+    (void)state;
+    struct model *m = network_on("x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8; "
+                                 "y = add(b, x)");
+    struct session *s = m->network->session;
+    run_jobs(m);
+    screen_paste(m, "module cut nosuch\nmodule join a b\n");
+    assert_shows(m, "line 1 of the paste: ");
+    press(m, "Enter");
+    assert_string_equal(str_text(&s->kernels), "module\nmodule join a b\n\n");
+    model_free(m);
+}
+
 /* Returns the words that complete the line, with a blank after each. */
 static const char *completions_of(struct model *m, const char *line)
 {
@@ -1318,6 +1333,7 @@ int main(void)
         cmocka_unit_test(conversions_do_not_change),
         cmocka_unit_test(command_opens_graphs_without_steps),
         cmocka_unit_test(the_network_is_cut_and_joined),
+        cmocka_unit_test(a_refused_line_is_skipped),
         cmocka_unit_test(lines_of_the_network_are_completed),
         cmocka_unit_test(idle_steps_are_told),
         cmocka_unit_test(times_follow_the_calls),

@@ -173,6 +173,21 @@ static void test_keys(void **state)
     settings_free(&s);
 }
 
+/* `--baselines none` overrides the libraries of the settings. */
+static void test_no_baselines_override(void **state)
+{
+    struct app_settings s;
+    (void)state;
+    parse("baselines: onednn\n", &s);
+    for (int given = 0; given < 2; given++) {
+        struct model_opts o = { .no_auto = true, .settings = &s, .baselines_given = given };
+        struct model *m = model_new(NULL, &o, true);
+        assert_int_equal(m->baselines, given ? 0 : 1u << VENDOR_ONEDNN);
+        model_free(m);
+    }
+    settings_free(&s);
+}
+
 /* A key with a placeholder does nothing where no operator is open. */
 static void test_keys_on_the_start_screen(void **state)
 {
@@ -278,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_keys_on_the_start_screen),
+        cmocka_unit_test(test_no_baselines_override),
         cmocka_unit_test(test_columns),
         cmocka_unit_test(test_files_of_lines),
         cmocka_unit_test(test_a_bad_file),

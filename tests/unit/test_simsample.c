@@ -96,6 +96,31 @@ static void a_word_when_the_budget_is_not_kept(void **state)
     assert_true(kept > 8 && told > 8);
 }
 
+/* Each piece of a sample has as many accesses to warm up with as stands at WARM_ACCESSES: 128 for
+ * each line of L1, which are three iterations here.  It has as many again that are counted. */
+static void every_piece_is_warmed_up(void **state)
+{
+    struct sample_loop loop = { 2000, 30000 };
+    int pieces = 0;
+    (void)state;
+    for (double share = 0.001; share < 0.9; share *= 1.03) {
+        struct simsample *p = simsample_open(1, 1, &loop, 6e7, share * 6e7, 512, 1);
+        int run = 0;
+        bool whole = true;
+        simsample_watch(p, sim);
+        for (int k = 0; k < 2000; k++) {
+            bool skipped = simsample_skip(p, 0);
+            if (skipped && run > 0 && !whole && run < 2 * 3)
+                fail_msg("a piece of %d iterations at %g of all", run, share);
+            pieces += skipped && run > 0 && !whole;
+            whole = whole && !skipped;    /* the head of the loop, before the first skip */
+            run = skipped ? 0 : run + 1;
+        }
+        simsample_free(p);
+    }
+    assert_true(pieces > 100);
+}
+
 static void loops_beyond_the_most_are_simulated_whole(void **state)
 {
     struct sample_loop loop[SIMSAMPLE_MAX_MARKS + 8];
@@ -143,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_begin_at_random_places),
         cmocka_unit_test(a_word_when_the_budget_is_not_kept),
+        cmocka_unit_test(every_piece_is_warmed_up),
         cmocka_unit_test(loops_beyond_the_most_are_simulated_whole),
         cmocka_unit_test(what_is_even_is_known_well),
     };
