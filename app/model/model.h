@@ -287,9 +287,8 @@ void model_key(struct model *m, int key);
 void model_paste(struct model *m, const char *text);
 /* The command `source`: runs the lines of a file as if they were pasted. */
 bool model_source(struct model *m, const char *path);
-/* Runs the remaining lines of a paste or a file, until one is refused or opens a prompt or a
- * question.  A refused line is then on the prompt; Enter on the prompt runs or skips it, and then
- * runs the lines after it. */
+/* Runs the remaining lines of a paste or a file, until one is refused, which is then on the prompt
+ * (Enter runs or skips it, and then runs the rest), or one opens a prompt or a question. */
 void model_run_pasted(struct model *m);
 /* Searches after line `from`, down (dir 1) or up (-1), wrapping around.  False: nothing found. */
 bool model_search(struct model *m, int dir, int from);
@@ -440,6 +439,8 @@ int model_measured_here(struct model *m);
 /* Appends "other contract: Inp arrives as ..." if p expects other layouts from its caller than
  * program `than` does. */
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
+/* The same, after a note that p stores the lanes of a vector apart (func_lanes_apart). */
+void model_change_note(const struct program *p, const struct program *than, struct str *out);
 /* Appends notes such as "; 64 threads take turns on 1 core", if some threads gain nothing. */
 void model_threads_note(const struct model *m, struct str *out);
 /* Appends the steps that have no effect because step `by` annotates the same loop again.  If step
@@ -559,9 +560,8 @@ void model_forecast(struct model *m, const struct app_job *j, int state);  /* ta
 void model_forecast_forget(struct model *m);
 /* Whether forecasts have times: with a machine model, for a program on one thread of a CPU. */
 bool model_forecast_has_time(const struct model *m);
-/* Whether step `line` comes before step `other` in a list of possible next steps, the best one
- * first.  NULL: no step.  Compares predicted times, which rank schedules far better than misses do;
- * without times, or if they are equal, compares misses.  Steps without a prediction come last. */
+/* Whether step `line` (NULL: none) comes before step `other` in a list, the best one first.
+ * Compares predicted times, then misses.  Steps without a prediction come last. */
 bool model_forecast_before(const struct model *m, const char *line, const char *other);
 /* Appends the changes that are predicted for a step: "time -91 %, misses -94 %", without the time
  * if it is unknown.  If only the misses after the step are known, appends their number; "misses …"

@@ -348,6 +348,30 @@ void model_contract_note(const struct program *p, const struct program *than, st
     str_free(&text);
 }
 
+/* Appends that the lanes of a vector lie apart in memory, unless they did so before. */
+static void note_lanes(const struct program *p, const struct program *than, struct str *out)
+{
+    struct lanes_apart now, was = {0};
+    const struct func *f, *g;
+    struct err ignored;
+    if (!program_lower(p, &f, &ignored) || !func_lanes_apart(f, &now))
+        return;
+    bool before = program_lower(than, &g, &ignored) && func_lanes_apart(g, &was);
+    if (before && streq(was.axis, now.axis) && streq(was.buffer, now.buffer)
+        && was.stride == now.stride)
+        return;
+    str_printf(out, "%sthe lanes of %s lie %lld elements apart in %s: each is stored by itself",
+               out->len ? "; " : "", now.axis, (long long)now.stride, now.buffer);
+    if (now.adjacent)
+        str_printf(out, ", lanes of %s would be adjacent", now.adjacent);
+}
+
+void model_change_note(const struct program *p, const struct program *than, struct str *out)
+{
+    note_lanes(p, than, out);
+    model_contract_note(p, than, out);
+}
+
 bool model_note(struct model *m, struct str *out)
 {
     const struct program *p = model_program(m);
@@ -355,7 +379,7 @@ bool model_note(struct model *m, struct str *out)
     if (str_starts(s->step, "layout "))
         note_copies(p, s->step, out);
     if (s->parent >= 0)
-        model_contract_note(p, history_state(m->session->history, s->parent)->program, out);
+        model_change_note(p, history_state(m->session->history, s->parent)->program, out);
     if (s->parent >= 0 && str_starts(s->step, "loop "))
         model_new_tile(m, s, history_state(m->session->history, s->parent), out->len ? "; " : "",
                        out);

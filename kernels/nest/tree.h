@@ -181,4 +181,11 @@ double func_sums(const struct func *f, int node);
 /* Returns the number of stores in the code of f after the marked loops are unrolled; a vector of
  * `lanes` elements is one store.  This measures the amount of code that a compiler must read. */
 double func_statements(const struct func *f, int lanes);
+
+/* A store to a parameter in a vectorized loop, whose lanes lie `stride` elements apart, so that a
+ * vector is stored element by element.  axis: the loop; adjacent: the innermost enclosing loop that
+ * moves the store to the next element, or NULL. */
+struct lanes_apart { const char *axis, *buffer, *adjacent; int64_t stride; };
+/* Finds the first such store; false: there is none. */
+bool func_lanes_apart(const struct func *f, struct lanes_apart *out);
 #endif

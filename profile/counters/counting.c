@@ -29,7 +29,7 @@ struct counting {
     int (*handle)[EVENTS_MAX];  /* [thread][event]: the handle; below 0: the code of the failure */
     bool *ran;  /* [thread]: whether the thread ran while its counters were enabled */
     int pass;  /* the current pass, for the functions that on_threads runs */
-    int (*code)[EVENTS_MAX];  /* [thread][group]: result of the last call of a source function */
+    int (*code)[EVENTS_MAX];  /* [thread][group]: result of the last start, stop or read */
     struct reading (*reading)[EVENTS_MAX];           /* [thread][group]: the last reading */
 };
 
@@ -193,7 +193,7 @@ static void stop_thread(void *arg, int thread)
     }
 }
 
-/* Reads the events of a group that this thread has; the values of all other events are 0. */
+/* Reads the events of a group that this thread has; the group's other values are 0. */
 static int read_group(struct counting *c, int thread, const struct group *g, struct reading *out)
 {
     struct reading r = { .enabled_ns = 0 };
@@ -277,7 +277,8 @@ bool counting_starved(const struct counting *c)
 static bool stands_still(const struct counting *c, int i)
 {
     const struct tally *t = &c->tally[i];
-    return !t->absent && t->value == 0 && c->source->always(c->ctx, &c->event[i]);
+    return !t->absent && t->enabled_ns > 0 && t->value == 0
+        && c->source->always(c->ctx, &c->event[i]);
 }
 
 static void add_missing_text(struct counts *out, const char *between, const char *text)

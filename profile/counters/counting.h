@@ -16,15 +16,15 @@
 struct event { char name[40], text[64]; };
 
 /* The reading of a group in one thread: its values in the order in which its events were opened,
- * how long the group was enabled, and how long it ran (less when groups take turns). enabled_ns is
- * 0 when the thread did not run. */
+ * how long the group was enabled, and how long it ran (less when groups take turns). enabled_ns 0:
+ * the thread did not run; PAPI does not know this. */
 struct reading { uint64_t enabled_ns, running_ns, value[GROUP_MAX]; };
 
 #define COUNTER_GONE (-100000)  /* returned by open: the thread has ended and needs no counter */
-#define COUNTER_NOT_OPEN (-100001)  /* a handle before on_threads opens the counter of its thread */
+#define COUNTER_NOT_OPEN (-100001)  /* a handle whose counter nothing has tried to open yet */
 
-/* A source of counters.  Functions return a code below 0 when they fail; ctx belongs to the
- * source. */
+/* A source of counters.  The functions that return an int return a code below 0 when they fail.
+ * ctx belongs to the source. */
 struct counter_source {
     /* Opens a stopped counter of ev in one thread, in the group of the handle `leader` (-1: it
      * leads a new group).  Returns a handle, 0 or more. */
@@ -39,15 +39,16 @@ struct counter_source {
     void (*explain)(void *ctx, const struct event *ev, int code, char *out, size_t n);
     /* Whether ev happens in all code. If so, a count of 0 shows that the counter does not work. */
     bool (*always)(void *ctx, const struct event *ev);
-    /* Calls part(arg, t) once for each thread t, on that thread.  NULL: the calling thread may make
-     * these calls. */
+    /* Calls part(arg, t) on each thread t that the source can reach.  NULL: the calling thread may
+     * make the calls for all threads. */
     void (*on_threads)(void *ctx, void (*part)(void *arg, int thread), void *arg);
     bool one_group;                      /* only one group per thread can run at a time */
 };
 
-/* Opens the events in as few groups as the source allows, each of at most group_max events.  Every
- * thread has the same groups.  An event that fails in one thread is dropped, since a sum without
- * that thread would look complete.  Returns NULL, with the reason, when no event is left. */
+/* Opens the events in order.  An event joins the last group if that has fewer than group_max events
+ * and the source allows it; else it begins a new group.  All threads have the same groups.  An
+ * event that fails in a thread is dropped, since a sum without that thread would look complete; a
+ * thread that has ended does not count.  Returns NULL, with the reason, when no event is left. */
 struct counting;
 struct counting *counting_open(const struct counter_source *s, void *ctx, int threads,
                                const struct event *event, int n, int group_max,
@@ -59,11 +60,11 @@ void counting_start(struct counting *c, int pass);
 /* Stops the counters of a pass. calls: number of kernel calls in the pass, by which its counts are
  * divided. */
 void counting_stop(struct counting *c, int pass, int calls);
-/* Sums the values over threads, after the last pass.  When nothing was counted, *out has the
- * reason.  out->source says how many threads ran. */
+/* Stores the sums over all threads and passes.  When nothing was counted, or a counter stands
+ * still, *out has the reason.  out->source says how many threads ran. */
 void counting_result(struct counting *c, struct counts *out);
-/* Whether a group of several events never ran, because it needs more counters than are free.
- * Opening the events again with group_max 1 can help. */
+/* Whether a group of several events never ran in some thread.  It may need more counters than are
+ * free: opening the events again with group_max 1 can help. */
 bool counting_starved(const struct counting *c);
 void counting_close(struct counting *c);             /* NULL is allowed */
 #endif

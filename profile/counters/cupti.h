@@ -1,7 +1,7 @@
 /* CUPTI, NVIDIA's library of GPU counters, loaded at run time ($TILESCOPE_CUPTI names another
  * file). The structs are those of CUPTI 13 under our own names: one of CUPTI's headers is C++, and
- * the build must not need these headers. Every struct begins with its size up to the last field,
- * and with a pointer that stays NULL.
+ * the build must not need these headers. A struct for a call (CUPTI_HEAD) begins with its size up
+ * to the last field, and with a pointer that stays NULL.
  *
  * cupti_metrics.h finds out which metrics a chip has; CUPTI needs no GPU to say this. cupti_count.h
  * counts. */
@@ -108,6 +108,6 @@ struct cupti {
 
 /* Loads CUPTI. ERR_ENV: it is missing, or so old that it lacks one of these functions. */
 bool cupti_open(struct cupti *c, struct err *e);
-/* Whether a call succeeded; if not, ERR_ENV with "CALL: CUPTI_ERROR_..." and the fix. */
+/* Whether a call succeeded; if not, ERR_ENV with "CALL: CUPTI_ERROR_...". */
 bool cupti_ok(const struct cupti *c, int result, const char *call, struct err *e);
 #endif

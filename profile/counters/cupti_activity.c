@@ -16,7 +16,7 @@ static struct {
     pthread_mutex_t lock;
     struct cupti cupti;
     struct cupti_kernels sum;
-    int broken;                           /* number of records that cannot be true */
+    int broken;                           /* number of records with impossible times */
 } seen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void give_buffer(uint8_t **buffer, size_t *bytes, size_t *most_records)

@@ -19,7 +19,7 @@ struct range_session {
     uint8_t *availability, *data;         /* owned */
     size_t data_bytes;
     void *object;                         /* the range profiler; NULL: not enabled */
-    int runs;                             /* number of passes made */
+    int runs;                             /* number of passes begun */
 };
 
 /* --- The device's metrics --------------------------------------------------------------------- */
@@ -216,7 +216,7 @@ static void miss_all(struct counts *out, const struct event *event, int n, bool 
             miss(out, event[i].name, why);
 }
 
-/* The work, and the seconds of its first run by the host's clock; 0: it did not run. */
+/* The work, and the seconds of its first successful run by the host's clock; 0: none yet. */
 struct timed_work { const struct cupti_work *work; double seconds; };
 
 static bool run_timed(void *arg, struct err *e)

@@ -38,7 +38,7 @@ bool cupti_is_activity(const char *event);
  * event of activity records; if not, the fix of ERR_NAME has the correct form. */
 bool cupti_event_form(const char *text, struct err *e);
 /* Asks CUPTI about the metrics of an event set on CUPTI_CHIP: the number of passes, and the unknown
- * metrics. Returns false with ERR_ENV when CUPTI is missing. */
+ * metrics. Returns false with ERR_ENV when CUPTI is missing or fails. */
 struct cupti_checked { int n_unknown; const char *unknown[EVENTS_MAX]; int passes; };
 bool cupti_check(const struct event *event, int n, struct cupti_checked *out, struct err *e);
 #endif

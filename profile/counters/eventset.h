@@ -19,7 +19,7 @@
  * Lines that begin with # are comments, except in the prose.  A formula can use the events of the
  * set per call of the kernel, time_s (seconds per call), flops and bytes (of the operator) and
  * threads.  A metric is absent when one of its events was not counted, when one of the other values
- * is unknown, and after a division by zero. */
+ * is unknown, and after an error such as a division by zero. */
 #ifndef TS_PROFILE_EVENTSET_H
 #define TS_PROFILE_EVENTSET_H
 #include "kernels/base/arena.h"
@@ -37,8 +37,8 @@ struct event_set {
     struct metric metric[METRICS_MAX];
 };
 
-/* Parses an event set; the result is allocated in a.  ERR_SYNTAX, ERR_NAME or ERR_RANGE with file
- * (path, or the name), line, column and the line itself. */
+/* Parses an event set; the result is allocated in a.  Errors have the file (path, or the name),
+ * the line and the column. */
 bool event_set_parse(struct arena *a, const char *name, const char *path, const char *text,
                      const struct event_set **out, struct err *e);
 
@@ -48,8 +48,9 @@ bool event_set_parse(struct arena *a, const char *name, const char *path, const 
 struct event_sets { int n; const struct event_set **set; };
 struct event_sets event_sets_load(struct arena *a, struct str *broken);
 
-/* Finds a set by name without parsing the user's other sets.  If there is no such set, ERR_NAME
- * with the nearest name of all sets; else the errors of event_set_parse. */
+/* Finds a set by name; an error in another file does not matter.  ERR_NAME, with the nearest name
+ * of all sets if one is similar, when there is no such set.  Else the errors of file_read and
+ * event_set_parse. */
 bool event_set_find(struct arena *a, const char *name, const struct event_set **out,
                     struct err *e);
 /* Returns the name of the set that a meter counts by default. */
@@ -61,7 +62,7 @@ bool event_set_fits(const struct event_set *s, struct counts *why);
 
 /* The values that formulas can use besides the events; 0 = unknown. */
 struct known { double time_s, flops, bytes; int threads; };
-/* Computes the metrics of the set and adds them to *c. */
+/* Computes the metrics of the set and adds those that have a value to *c. */
 void event_set_derive(const struct event_set *s, const struct known *k, struct counts *c);
 
 /* The text files that are built in, ended by a NULL name (made by the Makefile). */

@@ -61,8 +61,8 @@ static bool find_functions(void *library)
 }
 
 static struct counts load_refusal;
-/* The reason why PAPI's component perf_event is disabled; "" = it is enabled. On a CPU that libpfm4
- * does not know yet, PAPI disables the component, and with it all software events. */
+/* The reason why PAPI's component perf_event is disabled; "" = PAPI reports none. On a CPU that
+ * libpfm4 does not know yet, PAPI disables the component, and with it all software events. */
 static char disabled[PAPI_HUGE_STR_LEN];
 
 static void read_component(void)
@@ -246,8 +246,8 @@ static int papi_stop(void *ctx, int leader)
     return api.PAPI_stop(s->set[at], s->value[at]);
 }
 
-/* Reads a set. PAPI does not report times, so both are 1: no events take turns, and the set ran
- * whenever it was enabled. */
+/* Reads the counts of the last stop. PAPI does not report times, so both times are 1: no events
+ * take turns, and the set ran whenever it was enabled. */
 static int papi_read(void *ctx, int leader, int n, struct reading *out)
 {
     int at;

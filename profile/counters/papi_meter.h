@@ -17,9 +17,9 @@ struct papi *papi_open(void *kernel, int threads, struct counts *why_not);
 void papi_close(struct papi *p);
 int papi_threads(const struct papi *p);
 
-/* The source of counters; ctx is the struct papi.  An event exists when it can be added and
- * started, because queries of PAPI also accept events that never count.  Groups are counted in
- * passes; nothing is multiplexed. */
+/* The source of counters; ctx is the struct papi.  To find out whether an event exists, the source
+ * adds and starts it, because queries of PAPI also accept events that never count.  Groups are
+ * counted in passes; nothing is multiplexed. */
 extern const struct counter_source papi_source;
 
 /* Tries PAPI: it is available when one of its most basic presets counts. */

@@ -1,6 +1,5 @@
-/* Opens perf events.  A number is shown only when its counter was open, was scheduled on the CPU
- * and counted. On virtual machines perf_event_open may fail (ENOENT), and some hypervisors let it
- * succeed with counters that stand still. */
+/* Opens perf events.  On virtual machines perf_event_open may fail (ENOENT), and some hypervisors
+ * let it succeed with counters that stand still: counting_result refuses these. */
 #include "profile/counters/perfevent.h"
 
 #include "kernels/base/arena.h"

@@ -8,7 +8,8 @@
 
 /* A basic block: the lines first to last - 1. next: indices of the blocks that can follow it,
  * -1: none. number: its position in reverse postorder, -1: control never reaches it. dominator:
- * index of its nearest dominator, -1: none. loop: index of its innermost loop, -1: none. */
+ * index of its nearest dominator (of block 0: 0), -1: none. loop: index of its innermost loop,
+ * -1: none. */
 struct basic_block { int first, last, next[2], number, dominator, loop; };
 typedef VEC(int) ints;
 

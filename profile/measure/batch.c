@@ -92,7 +92,7 @@ void batch_end(struct batch_run *r, struct candidate *x, bool ok, const struct e
         b->opts.measured(b->opts.ctx, x->item);
 }
 
-/* Opens a job for every item, also after one has failed. */
+/* Opens a job for every item, even if one fails. *e has the first error. */
 static bool open_jobs(struct batch_run *r, struct batch_item *item, struct err *e)
 {
     bool ok = true;

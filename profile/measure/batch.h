@@ -2,18 +2,17 @@
  *
  * Kernels, checks and clock are those of measure_program, arranged so that a candidate costs
  * little:
- * - Candidates are compiled in parts, several to a compiler call, one compiler per core at low
+ * - Candidates are compiled in parts, several to a compiler call, one compiler per CPU at low
  * priority.  While a part is timed, compilers on idle cores compile the next part, one on each
  * core; CPUs that share a core with the kernel stay idle.
  * - Data, the float64 reference and the child are made once.  The child gets the buffers of one
  * candidate after the other, in the same pages when the buffers have the same size.  After a
- * failure the child is replaced.
+ * failure, and after 64 candidates, the child is replaced.
  * - A candidate is checked before it is timed.  A candidate whose first call is far slower than
  * the fastest one so far is not called again.  A candidate near the fastest is sampled longer.
  * - The results of later calls are checked too, in less time than measure_program takes for this.
  * - The clock is the only meter, without the FMA ceiling and baselines.  The share of other work
- * (latency.others) is unknown for candidates beside which the batch's own compilers run.  Therefore
- * measure_compare measures the winner again.
+ * (latency.others) is unknown for candidates beside which the batch's own compilers run.
  *
  * A batch belongs to one thread. */
 #ifndef TS_PROFILE_BATCH_H
@@ -33,18 +32,17 @@ struct batch_item {
 };
 
 struct batch_opts {
-    /* These members apply to every candidate: threads, seed, limit_s, memory_bytes, huge_pages,
-     * compiler, target, runner. time_s (0 = 0.02) and min_runs (0 = 3) apply to candidates that are
-     * not near the fastest; if a call of such a candidate takes 20 ms or more, it is sampled
-     * once. */
+    /* meters, baselines, cold and detail are ignored. time_s (0 = 0.02) and min_runs (0 = 3) are
+     * for the first samples of a candidate; a candidate near the fastest gets more. If candidates
+     * can be given up and a call takes 20 ms or more, there is only one first sample. */
     struct measure_opts measure;
-    int jobs;  /* compilers that run at a time; 0 = one per core */
+    int jobs;  /* compilers that run at a time; 0 = one per CPU */
     /* Splits a run into parts: in the first part of a batch each compiler has one candidate; each
      * later part has at most twice the candidates of the part before, and at most two per compiler
      * if one part is compiled while another is timed.  A search that is killed again and again then
      * still makes progress. */
     bool soon;
-    int per_call;                        /* most kernels per compiler call; 0 = 8 */
+    int per_call;                        /* most kernels per compiler call, up to 64; 0 = 8 */
     /* CPU seconds that a compiler call may take, 0 = 5; every two kernels in the
      * call add one second */
     int compile_cpu_s;
@@ -61,8 +59,8 @@ struct batch_opts {
 };
 
 struct batch;
-/* Opens a batch for candidates of the operator of p, and computes the reference.  ERR_CANCEL,
- * ERR_ENV. */
+/* Opens a batch for candidates of the operator of p, and computes the reference.  Fails as
+ * oracle_acquire does. */
 bool batch_new(const struct program *p, const struct batch_opts *o, const struct cancel *c,
                struct batch **out, struct err *e);
 void batch_free(struct batch *b);        /* NULL is allowed */
@@ -77,8 +75,8 @@ void batch_free(struct batch *b);        /* NULL is allowed */
 bool batch_run(struct batch *b, struct batch_item *item, int n, const struct progress *pr,
                const struct cancel *c, struct err *e);
 
-/* Sets the latency that give_up_ratio and kill_ratio refer to: the least of all OK items, or
- * best_ms from the caller when that is less. */
+/* give_up_ratio and kill_ratio refer to the least latency of all OK items.  This function lowers it
+ * to best_ms, a latency that the caller knows. */
 void batch_expect(struct batch *b, double best_ms);
 
 /* Statistics of all runs: times in seconds of wall clock, and the outcomes of the candidates. */

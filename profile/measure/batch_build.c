@@ -1,7 +1,8 @@
-/* Compiles the kernels of a batch: several per compiler call, one call per core at a time. A call
- * has kernels that need the same flags, and all calls have about the same amount of text. When the
- * compiler refuses several kernels, each is tried alone, so that a bad one does not fail the
- * others. The calls run in threads of their own, so that the caller may measure meanwhile. */
+/* Compiles the kernels of a batch: several per compiler call, several calls at a time. A call has
+ * kernels that need the same flags, and calls with the same flags have about the same amount of
+ * text. When a call with several kernels fails, each kernel is tried alone, so that a bad one does
+ * not fail the others. The calls run in threads of their own, so that the caller may measure
+ * meanwhile. */
 #include "profile/measure/batch_impl.h"
 
 #include "kernels/base/arena.h"
@@ -25,7 +26,7 @@ _Static_assert(2 * MOST_JOBS <= CLEANUP_SLOTS, "each job has a compiler and a fi
 struct build_unit { int n, member[MOST_PER_CALL]; bool openmp; size_t bytes; };
 typedef VEC(struct build_unit) units;
 
-/* The compiling threads, and the data that they share; the lock protects these. */
+/* The compiling threads. The lock protects the data that they share. */
 struct shop {
     struct batch_run *run;
     pthread_t thread[MOST_JOBS];
@@ -34,8 +35,8 @@ struct shop {
     pthread_cond_t changed;
     units todo;
     int next, working;  /* calls from todo[next] on have not begun; working: calls that run now */
-    int n_final;                         /* number of final candidates */
-    bool stopped;  /* stopped: cancelled, or the environment failed; why: the reason */
+    int n_final;                         /* number of candidates compiled or refused */
+    bool stopped;  /* cancelled, not wanted, or the environment failed; why: the reason */
     struct err why;
 };
 
@@ -69,7 +70,7 @@ static void put(struct build_unit *u, const struct batch_run *r, const struct ca
 }
 
 /* Appends compiler calls for the n candidates x. Distributes the candidates, largest first: each
- * goes to the call with the least text so far. */
+ * goes to the call with the least text so far among those that have room. */
 static void share_out(struct batch_run *r, struct candidate *const *x, int n, int jobs, units *out)
 {
     int per_call = r->batch->opts.per_call, first = out->len;
@@ -215,7 +216,7 @@ static void take_refusal(struct shop *s, const struct build_unit *u, struct err 
     }
 }
 
-/* Compiles until no call is left. */
+/* Compiles until no call is left, or until the shop is stopped. */
 static void work(struct shop *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -276,8 +277,8 @@ static void watch(struct shop *s)
     }
 }
 
-/* Starts compiling threads until there are `jobs` of them, but at most one new thread for each call
- * that has not begun. */
+/* Starts compiling threads until there are `jobs` of them or one cannot be started, but at most one
+ * new thread for each call that has not begun. */
 static void hire(struct shop *s, int jobs)
 {
     pthread_mutex_lock(&s->lock);
@@ -299,7 +300,7 @@ int batch_jobs(const struct batch_run *r)
     return jobs < 1 ? 1 : jobs > MOST_JOBS ? MOST_JOBS : jobs;
 }
 
-/* A compiler on a core of its own makes the times of a kernel 1 % longer (BENCHMARKS.md). */
+/* A compiler on a core of its own makes the times of a kernel about 1 % longer (BENCHMARKS.md). */
 int batch_jobs_beside(const struct batch_run *r)
 {
     const struct machine *m = machine_of(r);

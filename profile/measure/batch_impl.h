@@ -11,7 +11,7 @@ struct batch {
     struct runner *runner;                 /* the idle child; NULL = none */
     int used;                            /* number of candidates that the child has run */
     int compilers_killed, children_killed;  /* candidates in a row whose process was killed */
-    int part;  /* with opts.soon: number of candidates in the last part; 0 = no part yet */
+    int part;  /* with opts.soon: number of candidates planned for the last part; 0 = no part yet */
     int parts;                           /* number of parts so far */
     double best_s;                       /* least seconds per call so far; INFINITY = none yet */
     struct batch_stats stats;
@@ -27,8 +27,8 @@ struct candidate {
     struct err why;
 };
 
-/* A run, or a part of one, with n candidates. before: number of candidates in the parts that are
- * done; all: number of candidates of the whole run; beside: whether compilers of the batch may run
+/* A run, or a part of one, with n candidates. before: number of candidates in the parts before this
+ * one; all: number of candidates of the whole run; beside: whether compilers of the batch may run
  * while the candidates are measured. */
 struct batch_run {
     struct batch *batch;
@@ -62,6 +62,7 @@ struct shop *batch_build_begin(struct batch_run *r, int jobs);
  * error *e; no further compiler call begins then. Returns false with *e if they are not wanted,
  * after a cancel, or when the environment failed. */
 bool batch_build_end(struct shop *s, bool wanted, struct err *e);
-/* batch_time.c: checks and times one compiled candidate. False: cancelled, or ERR_ENV. */
+/* batch_time.c: checks and times one compiled candidate. False: cancelled, or the environment
+ * failed. */
 bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e);
 #endif

@@ -121,8 +121,8 @@ static bool sample(struct batch_run *r, struct candidate *x, struct err *e)
 }
 
 /* Checks and samples a candidate.  If it fails in a used child, it is tried once more in a new
- * one, since the child may be the cause (memory or threads of the candidate before).  A candidate
- * that hangs is not tried again. */
+ * one, since the child may be the cause (memory or threads of the candidate before).  After a
+ * timeout, a cancel or ERR_KILLED it is not tried again. */
 static bool check_and_sample(struct batch_run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;

@@ -70,7 +70,8 @@ bool cachegrind_geometry(const struct cache_geometry *g, struct err *e)
     return true;
 }
 
-/* Returns the last cache level of this machine, reduced to a power of two of sets. */
+/* Returns the last cache level of m, or DEFAULT_LL if it is unknown, reduced to a power of two of
+ * sets. */
 static struct cache_geometry last_level(const struct machine *m, int line_bytes)
 {
     struct cache_geometry g = m->l3.size_bytes > 0 ? m->l3 : m->l2;
@@ -175,8 +176,8 @@ struct cg_run {
     struct cache_geometry d1, ll;
 };
 
-/* Returns the target to compile for: t, or the target that valgrind runs instead, because valgrind
- * 3.19 does not support AVX-512. */
+/* Returns the target to compile for: t, or the target that valgrind runs instead (valgrind 3.19
+ * does not support AVX-512); sse if this CPU does not run that target. */
 static const struct target *target_of(const struct target *t)
 {
     while (t->emulated)

@@ -13,8 +13,8 @@
 /* Sets out->available when valgrind is installed; else out->reason says what to install. */
 void cachegrind_probe(struct counts *out);
 /* Counts instructions, loads, stores, d1_load_misses, d1_store_misses, d1_misses, ll_misses of
- * one call, and seconds, the time of the call under valgrind.  False with *e when valgrind or the
- * variant fails. */
+ * one call, and seconds, the time of the call under valgrind.  False with *e when valgrind cannot
+ * simulate the cache or hold the buffers, and when valgrind or the variant fails. */
 bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e);
 
 /* Sums the counts of the functions of one source file in the text of a cachegrind output file, in
@@ -24,7 +24,7 @@ bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e);
 struct cachegrind_sums { int n; char event[CACHEGRIND_EVENTS][8]; double sum[CACHEGRIND_EVENTS]; };
 int cachegrind_sum(const char *text, const char *source_file, struct cachegrind_sums *out);
 
-/* Checks that cachegrind can simulate a cache: a power of two of sets, and lines of 32 bytes or
- * more.  ERR_RANGE. */
+/* Checks that cachegrind can simulate a cache: a valid geometry, a power of two of sets, and lines
+ * of 32 bytes or more.  ERR_RANGE. */
 bool cachegrind_geometry(const struct cache_geometry *g, struct err *e);
 #endif

@@ -138,7 +138,7 @@ static void run_kernels(struct gpu_run *r)
     }
 }
 
-/* Decides which share of the blocks is simulated. False when counting accesses took too long. */
+/* Decides which share of the blocks is simulated. False when counting accesses ended early. */
 static bool plan(struct gpu_run *r, double budget)
 {
     double iterations[GEN_MAX_MARKS], accesses[GEN_MAX_MARKS], all;

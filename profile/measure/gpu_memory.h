@@ -14,7 +14,8 @@ struct gpu_memory_opts {
 };
 
 /* Simulates f, which is lowered for a GPU.  Simulates all blocks, or evenly spaced ones, so the
- * result is deterministic. Fills in *r.  ERR_TIMEOUT, ERR_CANCEL, ERR_RANGE (too large). */
+ * result is deterministic. Fills in *r.  ERR_TIMEOUT, ERR_CANCEL, ERR_RANGE (too large), ERR_STEP
+ * (too much shared memory). */
 bool gpu_memory(const struct func *f, const struct target *target, const struct gpu_memory_opts *o,
                 const struct cancel *c, struct sim_result *r, struct err *e);
 

@@ -1,5 +1,5 @@
 /* The instructions meter: how many instructions one call of the compiled kernel executes, and of
- * which kind, without a PMU and for any instruction set of this CPU.
+ * which kind, on x86-64, without a PMU.
  *
  * The generated C is compiled to assembly with the flags of the kernel (without OpenMP: one
  * thread) and divided into basic blocks (asmtext.h).  A copy with a counter in each block runs
@@ -13,6 +13,6 @@
 void instructions_probe(struct counts *out);
 /* Counts instructions = fma + vector + scalar + branches; loads, stores, stack_loads,
  * stack_stores (see struct insn); and fma_share and other shares in percent.  False with *e when
- * the copy cannot be built or run. */
+ * the copy cannot be built or run, or computes a wrong result. */
 bool instructions_count(struct measure_job *j, struct counts *out, struct err *e);
 #endif

@@ -1,6 +1,5 @@
-/* The parts of one measurement, shared by the files that make it. measure.c and batch.c call these
- * functions in order. Each function fills its members of struct measurement, or stops the
- * measurement. */
+/* The parts of one measurement, shared by the files that make measurements. A function that makes a
+ * part fills its members of struct measurement, or stops the measurement. */
 #ifndef TS_PROFILE_JOB_H
 #define TS_PROFILE_JOB_H
 #include "kernels/module/module.h"
@@ -39,8 +38,8 @@ struct measure_many {
     void *ctx;
 };
 
-/* All data of one measurement.  Arrays belong to the arena of the program or are freed by
- * measure_vendor_finish. */
+/* All data of one measurement.  measure_vendor_finish frees what libraries.arena has; func, module
+ * and trace are in the arena of the program. */
 struct measure_job {
     const struct program *program;
     const struct measure_many *many;     /* NULL: the job measures `program` */
@@ -62,7 +61,7 @@ struct measure_job {
     const struct oracle *oracle;         /* given by the caller; NULL = find or make one */
     struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */
-    int differed;  /* how often a later result had other bits and was still right */
+    int differed;  /* how often a later result had other bits than the first one */
     /* this kernel cannot be loaded, or the timing ended because its result or time cannot be
      * right */
     bool refused;
@@ -71,7 +70,8 @@ struct measure_job {
     char doing[40];                      /* name of the current phase */
     double since;                        /* start of the current phase */
     const struct machine *machine;       /* the machine where the runner runs */
-    /* the GPU that runs and times the kernel; NULL: none, or the kernel is not for a GPU */
+    /* the GPU that runs and times the kernel; NULL: none, the clock was not asked for, or the
+     * kernel is not for a GPU */
     const struct cuda_info *device;
     struct cuda_info device_info;
     bool on_device;  /* kernel and runner are those of the GPU, and not of the CPU or host twin */
@@ -83,14 +83,14 @@ void measure_report(const struct measure_job *j, const char *what, double fracti
 void measure_begin(struct measure_job *j, const char *what);
 void measure_tick(void *ctx, double done);  /* callback for struct runner_opts; ctx is the job */
 
-/* measure_code.c: lowers the program, and compiles the kernel, the ceiling for the clock and the
- * instrumented kernel for the simulator. If the ceiling fails to compile, has_ceiling is false. If
- * the instrumented kernel fails, has_instrumented is false, and m->sim has the reason. */
+/* measure_code.c: lowers the program, and compiles the kernel, the ceiling for the clock and, for a
+ * CPU, the instrumented kernel for the simulator. If the ceiling fails to compile, has_ceiling is
+ * false. If the instrumented kernel fails, has_instrumented is false, and m->sim has the reason. */
 bool measure_build(struct measure_job *j, struct err *e);
 /* Lowers the program, the first part of measure_build: fills in func and module. */
 bool measure_lower(struct measure_job *j, struct err *e);
-/* Generates and compiles the C of the kernel, the part of measure_build that follows
- * measure_lower. */
+/* Generates and compiles the kernel, the part of measure_build that follows measure_lower; if
+ * on_device, for the GPU. */
 bool measure_build_kernel(struct measure_job *j, struct err *e);
 /* measure_check.c. measure_open_runner: opens a child with the buffers of these jobs (or reuses the
  * idle child of the first job), and loads their kernels as its contenders. measure_check: runs one
@@ -123,9 +123,10 @@ void measure_end(struct measure_job *j, bool ok, const struct err *e);
 /* Whether an error is the fault of the program, and neither a cancel nor the environment's. */
 bool measure_is_result(const struct err *e);
 enum outcome measure_outcome(enum err_code code);
-/* Returns the bytes that these jobs need in one child: each buffer three times (in this process, in
- * the child, and as a logical copy), and the float64 reference once per operator. The error bounds
- * of chosen algorithms are computed one after the other, so only the largest count. Memory that the
+/* Returns the bytes that these jobs need in one child: each parameter three times (in this process,
+ * in the child, and as a logical copy), the baselines, and the float64 references. A job with an
+ * oracle needs no reference; jobs with the operator of the first job share one. The error bounds of
+ * chosen algorithms are computed one after the other, so only the largest count. Memory that the
  * idle child of the first job has already is not counted. */
 double measure_need(struct measure_job *const *j, int n);
 /* Fails with ERR_RANGE if `need` bytes are more than a measurement may take of the free memory. */
@@ -139,8 +140,9 @@ struct latency measure_latency_of(const struct summary *seconds, int runs);
 /* measure_vendor.c, in the order of use. match: finds which requested baselines are possible
  * (m->baseline has the reasons for the others). buffers: appends their buffers after those of the
  * `contenders` kernels. load: loads them into the child and compares them with the reference;
- * false on a cancel, or when a library crashed the child: that library is then excluded, and the
- * child must be opened again. take: fills in their times. */
+ * false on a cancel, or when the child ended: it must be opened again then. The library that ended
+ * the child is excluded, unless another process killed the child for the first time. take: fills
+ * in the times of the baselines. */
 bool measure_vendor_match(struct measure_job *j, struct err *e);
 void measure_vendor_buffers(struct measure_job *j, int contenders, struct runner_buffer *buffer,
                             int *n);
@@ -149,14 +151,15 @@ bool measure_vendor_load(struct measure_job *j, struct err *e);
 unsigned measure_vendor_contenders(const struct measure_job *j);
 void measure_vendor_take(struct measure_job *j, const struct samples *s);
 void measure_vendor_finish(struct measure_job *j);
-/* Opens a runner with the kernel and the vendor libraries, and checks all of them. When a library
- * crashes the runner, opens another one without that library. */
+/* Opens a runner with the kernel and the vendor libraries, and checks all of them. When the runner
+ * ends while it loads or runs a library, opens another one (measure_vendor_load). */
 bool measure_open_checked(struct measure_job *j, struct err *e);
 /* measure_device.c. measure_find_device: finds the device that can run and time the kernel; if
  * there is none, m->device has the reason. measure_on_device: runs a kernel on the device after its
- * host twin has passed the check. It compares the result with the reference, times the kernel, and
- * compares again. If the device lacks something (ERR_ENV), it stores the reason, and the
- * measurement remains the twin's. measure_build_device: compiles the kernel. */
+ * host twin has passed the check (with opts.twin_later, without a twin). It compares the result
+ * with the reference, times the kernel, and compares again. If the device lacks something
+ * (ERR_ENV) and there is a twin, it stores the reason, and the measurement remains the twin's.
+ * measure_build_device: compiles the kernel for the GPU. */
 void measure_find_device(struct measure_job *j);
 bool measure_on_device(struct measure_job *j, struct err *e);
 bool measure_build_device(struct measure_job *j, struct err *e);
@@ -172,7 +175,7 @@ double measure_device_peak(const struct measure_job *j);
  * stores such a reason. */
 bool measure_sim(struct measure_job *j, struct err *e);
 bool measure_sim_refused(struct measure_job *j, const struct err *e);
-/* Stores the counts of n sites, by place and by tensor. all: one entry per site, with its counts;
+/* Stores the counts of n sites, by site and by tensor. all: one entry per site, with its counts;
  * this function fills in the other members. */
 void measure_take_sites(struct sim_result *r, const struct func *f, const struct site *site,
                         struct sim_site *all, int n);

@@ -32,10 +32,10 @@ struct lens_run {
     bool recording;
     int64_t *value;                       /* per loop: its value in the latest iteration */
     bool *resident;                       /* per line: whether L1 holds it */
-    /* per line: in `line` the line that evicted it last, and in `evicted` the site that accessed
-     * that line, or -1 */
+    /* per line; the members have other meanings here. line: the line that evicted it last; evicted:
+     * the site that accessed that line, -1: a prefetcher, or never evicted */
     struct placing *by;
-    struct placing waiting[MOST_WAITING]; /* lines that entered L1 during this access */
+    struct placing waiting[MOST_WAITING]; /* lines that entered L1 since the last touch */
     int n_waiting;
     VEC(struct lens_touch) touches;
     VEC(struct lens_turn) turns;
@@ -501,7 +501,7 @@ void lens_held(const struct lens *l, int at, bool *held)
     }
 }
 
-/* Returns the first turn whose iteration begins before touch `at` or a later one. */
+/* Returns the first turn i with turn[i].at >= at; n_turns if there is none. */
 static int turn_from(const struct lens *l, int at)
 {
     int lo = 0, hi = l->n_turns;

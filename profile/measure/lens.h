@@ -16,8 +16,9 @@
 #define LENS_PREFETCH 0xffffu             /* the site of a line that a prefetcher brought */
 
 /* from: the window begins at this iteration of the marked loops (gen.h), all nests counted
- * together; earlier iterations only warm the cache. -1: in the middle of the nest with the most
- * accesses. touches: the length of the window; 0: LENS_TOUCHES. */
+ * together. The iterations just before it warm the cache; earlier ones are skipped. -1: in the
+ * middle of the nest with the most accesses. touches: the length of the window, at most
+ * LENS_TOUCHES; 0: LENS_TOUCHES. */
 struct lens_opts {
     struct cache_config cache;           /* as in struct predict_opts */
     const struct target *target;
@@ -48,12 +49,12 @@ struct lens_site {
 };
 struct lens_loop { const char *axis; int node, parent; int64_t trips; };
 
-/* Conflict misses of `site` on lines that an access at `by` had evicted. line, other: in the latest
- * of these misses, the missed line and the line for which it had been evicted. Both are in set
- * number `set`. held: how many ways of the set held lines of the buffer of `other`, at a recent
- * miss of the pair. loop: the loop whose iterations bring `by` back to few sets, -1: unknown. The
- * loop moves `by` by `stride` bytes every `every` iterations, `trips` times, and so uses `sets`
- * sets. */
+/* Conflict misses of `site`, in the window, on lines that an access at `by` had evicted. line,
+ * other: in the latest of these misses, the missed line and the line for which it had been evicted.
+ * Both are in set number `set`. held: how many ways of the set held lines of the buffer of `other`,
+ * at a recent miss of the pair. loop: the loop whose iterations bring `by` back to few sets, -1:
+ * unknown. The loop moves `by` by `stride` bytes every `every` iterations, `trips` times, and so
+ * uses `sets` sets. */
 struct lens_pair {
     int site, by;
     int64_t count;
@@ -94,8 +95,8 @@ struct lens {
     const char *along;                    /* axes of the first marked loop; "": no loop is marked */
     int64_t misses, conflicts;            /* in the window */
     /* The misses of the whole run: cell[set * n_columns + column]. All columns have the same number
-     * of accesses. n_columns 0: simulating the whole run took too long. simulated: the share of the
-     * accesses that was simulated. */
+     * of accesses. n_columns 0: simulating the whole run took too long, or it has no accesses.
+     * simulated: the share of the accesses that was simulated and counted. */
     int n_columns; const double *cell; double simulated;
     int64_t n_lines; const bool *resident;  /* per line: in L1 when the window begins */
     int n_buffers; const struct lens_buffer *buffer;
@@ -109,7 +110,8 @@ struct lens {
     int n_pairs; struct lens_pair pair[LENS_PAIRS];      /* the most misses first */
 };
 
-/* Makes the lens of a program. The caller frees it with lens_free. ERR_CANCEL, ERR_RANGE. */
+/* Makes the lens of a program. The caller frees it with lens_free. ERR_CANCEL, ERR_RANGE, or an
+ * error of lowering. */
 bool lens_open(const struct program *p, const struct lens_opts *o, const struct cancel *c,
                struct lens **out, struct err *e);
 void lens_free(struct lens *l);
@@ -125,7 +127,7 @@ int64_t lens_lines(const struct lens *l, int site, int around, int64_t n, const 
 /* Like lens_lines, for all accesses together. Of each buffer, only the access that touches the most
  * lines counts. */
 int64_t lens_touched(const struct lens *l, int around, int64_t n, const int64_t *trips);
-/* Returns how many sets an access reaches in a loop that moves it by `stride` bytes per
+/* Returns how many sets an access reaches at most in a loop that moves it by `stride` bytes per
  * iteration. */
 int64_t lens_sets(const struct lens *l, int64_t stride);
 /* Returns the most frequent kind of the misses of c. */
@@ -151,6 +153,6 @@ int lens_next(const struct lens *l, int loop, int at, int dir);
 int lens_first_conflict(const struct lens *l, int at);
 /* Stores the loops around touch `at`, the outermost first. Returns their number. */
 int lens_around(const struct lens *l, int at, int loop[LENS_DEEPEST]);
-/* Returns the value of a loop at touch `at`; -1: no iteration of it has begun in the window. */
+/* Returns the value of a loop at touch `at`; -1: the window has none up to there. */
 int64_t lens_value(const struct lens *l, int loop, int at);
 #endif

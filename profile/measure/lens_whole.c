@@ -1,8 +1,9 @@
-/* Simulates a run from end to end or, if the run is long, samples of each column (one of 64 equal
- * parts of the run). A sample is one or more iterations of the marked loops, after other iterations
- * that warm the cache. The length of a column may be a multiple of the period of a loop. Samples at
- * the same place of every column would then see the same sets again and again. Therefore a column
- * has several samples, and their places follow the golden ratio. */
+/* Simulates a run from end to end or, if the run is long and its marked iterations are short,
+ * samples of each column (one of 64 equal parts of the run). A sample is one or more iterations of
+ * the marked loops, after other iterations that warm the cache. The length of a column may be a
+ * multiple of the period of a loop. Samples at the same place of every column would then see the
+ * same sets again and again. Therefore the places of the samples follow the golden ratio, and a
+ * column has several samples if they fit. */
 #include "profile/measure/lens_whole.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 
 #define COLUMNS 64
 #define ALL_OF 2e6  /* a run of at most this many accesses is simulated whole */
-#define SAMPLES 4                         /* samples per column */
+#define SAMPLES 4                         /* most samples per column */
 #define SAMPLE 4096.0                     /* least number of counted accesses per sample */
 #define GOLDEN 0.6180339887498949
 #define WARM_TOUCHES 128                  /* accesses per line of L1 that warm it up */

@@ -25,8 +25,8 @@ struct lens_cells {
     bool all;
 };
 
-/* Simulates the run and fills in *out, or leaves it empty when that takes too long. False:
- * ERR_RANGE. */
+/* Simulates the run and fills in *out, or leaves it empty when the simulation takes too long or is
+ * cancelled. False: ERR_RANGE. */
 bool lens_whole(struct arena *a, const struct lens_path *path, const struct cancel *c,
                 struct lens_cells *out, struct err *e);
 #endif

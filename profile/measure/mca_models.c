@@ -47,7 +47,7 @@ static const struct {
     { "GenuineIntel", 6, 0xbd, 0xbd, { "lunarlake", "arrowlake", "alderlake" } },
 };
 
-/* Models that are added last, for every x86 CPU. */
+/* Models that are added last; llvm-mca lists them only for x86. */
 static const char *const any_x86[] = { "icelake-server", "skylake-avx512", "haswell" };
 
 /* Whether "  name   - ..." is a line of the list of CPUs. */

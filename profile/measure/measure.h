@@ -1,6 +1,6 @@
-/* Builds, checks, times and counts one program.  All measurements are made here.
+/* Builds, checks, times and counts one program, or compares several.
  *
- * The kernel runs in a child process (tilescope-runner) with time and memory limits, on buffers
+ * A kernel runs in a child process (tilescope-runner) with time and memory limits, on buffers
  * between guard pages.  Its result is compared with the float64 reference on random data before
  * it is timed, and so are the results of later calls: a wrong kernel has no time.  Kernel and FMA
  * ceiling are sampled alternately, the ceiling in its own process, so that peak_fraction is a
@@ -22,8 +22,8 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
  *
  * o->time_s = 0 stands for 1 s.  A program that fails is a result, and the others are timed without
  * it.  The first right program, and programs that are not timed, have ratio 0 and VERDICT_NONE.  A
- * program with the same source as the first right one has VERDICT_SAME: any difference of their
- * times is noise.
+ * program with the same source as the first right one has VERDICT_SAME (without an interval,
+ * VERDICT_NONE): any difference of their times is noise.
  *
  * Programs for a GPU are timed on it after their host twins (the same loops, run on the CPU) were
  * found right.  Without a GPU they are only checked, m.device has the reason, and there are no
@@ -42,8 +42,9 @@ struct comparison { int rounds, epochs; double disturbed; };
 bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct compared *out,
                      struct comparison *how, struct err *e);
-/* Like measure_compare, for any number of programs, in groups. Each group contains the first
- * program, to which all ratios refer. out[0] and *how are those of the last group. */
+/* Like measure_compare, for two programs or more, in groups. Each group contains the first program,
+ * to which all ratios refer. out[0] and *how are those of the last group. ERR_RANGE if the first
+ * program fails. */
 bool measure_compare_each(const struct program *const *p, int n, const struct measure_opts *o,
                           const struct progress *pr, const struct cancel *c, struct compared *out,
                           struct comparison *how, struct err *e);

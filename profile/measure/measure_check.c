@@ -156,7 +156,8 @@ static bool fill_buffers(struct measure_job *j, const struct oracle *o, struct e
     return true;
 }
 
-/* Compares all outputs, and merges the worst deviation into the measurement. */
+/* Compares the outputs up to the first wrong one, and merges the worst deviation into the
+ * measurement. */
 static bool judge_outputs(struct measure_job *j, const struct oracle *o, struct err *e)
 {
     void **data = xcalloc((size_t)j->func->n_params + 1, sizeof *data);

@@ -1,4 +1,4 @@
-/* Runs the kernels for a GPU on one, after their host twins were found right. */
+/* Runs and times kernels on the GPU of this machine. */
 #include "profile/measure/job.h"
 
 #include <stdio.h>
@@ -84,8 +84,8 @@ static bool run_there(struct measure_job *j, struct err *e)
         && (!j->opts.cold || measure_time_cold(&j, 1, e));
 }
 
-/* Discards what was measured on the device, because its measurement failed with `why`.  The results
- * of the host twin stay. rel_err, of_bound: max_rel_err and error_of_bound of the twin. */
+/* Discards what was measured on the device, because the device failed with `why`.  The results of
+ * the host twin stay. rel_err, of_bound: max_rel_err and error_of_bound of the twin. */
 static void forget(struct measure_job *j, double rel_err, double of_bound, const struct err *why)
 {
     struct measurement *m = j->m;

@@ -211,8 +211,8 @@ static bool check_calls(struct net_run *r, struct err *e)
     return true;
 }
 
-/* Compares the outputs of the last run with the evaluation of the whole graph. fits_memory has not
- * counted this evaluation if the network is unchecked. */
+/* Compares the outputs of the last run with the evaluation of the whole graph. For an unchecked
+ * network, checks first that the evaluation fits into memory: fits_memory has not counted it. */
 static bool compare_whole(struct net_run *r, struct whole_deviation *worst, struct err *e)
 {
     double since = clock_s();
@@ -267,7 +267,7 @@ static bool check_expected(struct net_run *r, const struct tensor *t, const f32 
                    (double)got[worst], (double)want[worst], r->m->author_of_bound);
 }
 
-/* Runs the network with a buffer for each tensor, and checks the result of every call. */
+/* Runs the network with a buffer for each tensor, and checks the results. */
 static bool check(struct net_run *r, struct err *e)
 {
     double seconds;

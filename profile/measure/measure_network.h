@@ -38,7 +38,8 @@ struct network_opts {
 struct network_measurement {
     enum outcome outcome;
     char reason[512];
-    /* every kernel is right, and the outputs agree with the whole graph and with the author's */
+    /* every kernel is right, and no output that was compared differs from the whole graph or from
+     * the author's */
     bool verified;
     int wrong_call;                       /* number of the wrong call; -1: none */
     /* the largest deviation of any kernel (struct deviation) */

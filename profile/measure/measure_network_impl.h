@@ -19,7 +19,7 @@ struct net_run {
     struct measure_many work;             /* what job.many points to */
     /* data of constants and inputs, and of the outputs of the checked run */
     struct network_values values;
-    struct network_whole whole;           /* the expected outputs; n == 0: not evaluated yet */
+    struct network_whole whole;           /* outputs of the whole graph; n == 0: not evaluated */
     bool apart;                           /* every tensor has a buffer of its own in the runner */
     struct runner *runner;
 };

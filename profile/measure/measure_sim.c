@@ -1,5 +1,5 @@
-/* Runs the instrumented kernel through the cache simulator, and kernels for a GPU through its
- * simulator. */
+/* Runs the instrumented kernel through the cache simulator, and kernels for a GPU through the
+ * simulator of GPUs. */
 #include "profile/measure/gpu_memory.h"
 #include "profile/measure/job.h"
 
@@ -65,7 +65,8 @@ static void add_cost(struct access_cost *to, const struct access_cost *x)
     to->bank_conflicts += x->bank_conflicts;
 }
 
-/* Stores the sites, most misses first. Sites that do not fit are summed in the last one. */
+/* Stores the sites that have accesses, most misses first. Sites that do not fit are summed in the
+ * last one. */
 static void sort_sites(struct sim_result *r, struct sim_site *all, int n)
 {
     qsort(all, (size_t)n, sizeof *all, by_misses);
@@ -214,8 +215,6 @@ static bool simulate_gpu(struct measure_job *j, struct err *e)
     return true;
 }
 
-/* Simulates.  If nothing can be counted, m->sim has the reason and the measurement goes on.  False
- * only on a cancel. */
 bool measure_sim(struct measure_job *j, struct err *e)
 {
     if (j->target->gpu)

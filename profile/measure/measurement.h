@@ -20,10 +20,10 @@ enum outcome {
 extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" "timeout" ... */
 
 /* Times of one call, in milliseconds. runs: number of samples, each the mean of enough calls to
- * fill 50 us (cold: one call). spread: (p75 - p25) / median. noisy: the spread stayed above
- * STATS_NOISY after every repetition. disturbed: share of the samples in whose round the ceiling
- * was slow (stats_disturbed); NAN when no ceiling was sampled. others: share of the CPUs that
- * other work took meanwhile (host/busy.h); NAN: unknown. */
+ * fill 50 us (on a GPU: 1 ms; cold: one call). spread: (p75 - p25) / median. noisy: the spread is
+ * above STATS_NOISY. disturbed: share of the samples in whose round the ceiling was slow
+ * (stats_disturbed); NAN when no ceiling was sampled. others: share of the CPUs that other work
+ * took meanwhile (host/busy.h); NAN: unknown. */
 struct latency {
     double median_ms, min_ms, max_ms, p10_ms, p25_ms, p75_ms, p90_ms, spread;
     int runs;
@@ -63,9 +63,9 @@ struct measurement {
     /* max_rel_err: |got - ref| / max(|ref|, rms(ref)) of the worst element; tolerance: its limit
      * (oracle_tolerance) */
     double max_rel_err, tolerance;
-    /* |got - ref| / bound of the worst element. The bound is the largest error that float32 can
-     * cause, at most tolerance (oracle.h). Values above 1 are accepted only where a plain float32
-     * evaluation exceeds the bound as well. */
+    /* |got - ref| / bound of the worst element. The bound is the largest error that arithmetic in
+     * the type can cause, at most tolerance (oracle.h). Values above 1 are accepted only if the
+     * second opinion of oracle_compare explains them. */
     double error_of_bound;
     struct latency latency;              /* times with hot caches; runs == 0: not timed */
     struct latency cold_latency;         /* with cold caches (opts.cold); runs == 0: none */
@@ -82,9 +82,9 @@ struct measurement {
     double executed_gflops;  /* excludes FLOPs that the kernel skips, such as taps in the padding */
     double peak_gflops, peak_fraction;
     char peak_reason[160];  /* why the ceiling is missing although the kernel was timed */
-    /* measurements: how often this program was timed in the same way; `latency` is the fastest of
-     * these times. load: the mean number of running processes in the minute before that time was
-     * measured (0 = unknown). measured_at: when it was measured, in UTC. */
+    /* measurements: how often this program was timed in the same way; measurement_merge chooses the
+     * time that `latency` has. load: the mean number of running processes in the minute before that
+     * time was measured (0 = unknown). measured_at: when that time was measured, in UTC. */
     double load;
     int measurements;
     char measured_at[24];
@@ -135,9 +135,10 @@ static inline bool measurement_noisy(const struct measurement *m)
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
 /* Completes the new measurement *m from an older one of the same program. Takes the older values
  * that *m did not measure. Unless `newest` is true, also takes the older time if it is faster, and
- * the older baselines if *m has none (their ratios stay valid, since both times of a ratio were
- * sampled in turns). Does nothing when either measurement is not OK, or when they were measured in
- * different ways. Returns whether the older time was faster and was taken. */
+ * the older baselines if *m has none. An older time brings the older baselines along, if there are
+ * any: both times of a ratio were sampled in turns. Does nothing when `old` is NULL, when either
+ * measurement is not OK, or when they were measured in different ways. Returns whether *m had a
+ * time and the older one replaced it. */
 bool measurement_merge(struct measurement *m, const struct measurement *old, bool newest);
 
 struct measure_opts {
@@ -155,7 +156,7 @@ struct measure_opts {
      * measurement without the clock. No effect without a GPU. */
     bool twin_later;
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
-    struct cache_config cache;           /* simulated cache; all 0 = the caches of this host */
+    struct cache_config cache;           /* simulated cache; all 0 = the caches of `machine` */
     /* the GPU to simulate when the target is a GPU; NULL = the default one */
     const struct gpu_device *gpu;
     double sim_budget;  /* number of accesses above which a sample is simulated (0 = 5e8) */
@@ -164,7 +165,8 @@ struct measure_opts {
     /* event sets of the meters; NULL = the default set */
     const struct event_set *set[METER_COUNT];
     const char *compiler;                /* command of the compiler; NULL = the default one */
-    const struct target *target;         /* target of the code; NULL = the best of the machine */
+    /* target of the code; NULL = CUDA for loops bound to a GPU, else the best of `machine` */
+    const struct target *target;
     const struct runner_kind *runner;    /* where kernels run; NULL = in a child process here */
     /* path of tilescope-runner; NULL = $TILESCOPE_RUNNER, else the file beside this program */
     const char *runner_path;

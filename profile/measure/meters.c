@@ -1,6 +1,6 @@
 /* The meters behind one interface: probe() says whether a meter works here or why not, and
- * count() fills its part of a measurement.  The clock and the simulator have their own stages in
- * measure.c. */
+ * count() or count_apart() fills the meter's part of a measurement.  The clock and the simulator
+ * have their own stages in measure.c. */
 #include "profile/measure/meters.h"
 #include "profile/measure/cachegrind.h"
 #include "profile/counters/eventset.h"
@@ -52,7 +52,7 @@ static void probe_perf_sw(struct counts *out)
     perf_probe(false, out);
 }
 
-/* Counts the events of the set around the kernel, and computes its metrics. */
+/* Counts the events of the set while the kernel runs, and computes the metrics of the set. */
 static bool count_set(struct measure_job *j, enum meter_id meter, const struct event_set *s,
                       struct counts *out, struct err *e)
 {
@@ -114,8 +114,7 @@ static bool count_cupti(struct measure_job *j, struct counts *out, struct err *e
     return true;
 }
 
-/* Asks for the libraries that CUPTI needs, the driver first. Without a driver, asks for no other
- * library. */
+/* Asks for the driver and for CUPTI, and stops at the first that is missing. */
 static void probe_cupti(struct counts *out)
 {
     static const enum nvidia_part needed[] = { NVIDIA_DRIVER, NVIDIA_CUPTI };

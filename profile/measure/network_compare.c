@@ -32,7 +32,7 @@ struct rival {
     double median[ROUNDS];                /* seconds per call, by round */
     bool runs;  /* it takes part: prepared, and neither wrong nor failed so far */
     char letter;                          /* its name in progress reports: 'A' for the first one */
-    struct progress progress;             /* adds the letter, and reports to `to` */
+    struct progress progress;             /* puts the letter first, and reports to `to` */
     const struct progress *to;            /* the caller's progress; NULL: none */
 };
 
@@ -200,7 +200,7 @@ static bool take_network(struct rival *x, struct err *e)
     return true;
 }
 
-/* Stores the times of the contenders, and the ratios to the first of them. */
+/* Stores the times of the contenders, and the ratios to the first right one. */
 static bool take(struct race *r, struct compared *out, struct comparison *how, struct err *e)
 {
     const struct rival *first = NULL;

@@ -7,7 +7,8 @@
 #include "kernels/module/network.h"
 
 /* value[t]: the elements of tensor t as float32, row-major; NULL where t is no constant that a
- * kernel reads, nor one from which such a constant is computed. */
+ * kernel reads, nor one from which such a constant is computed. measure_network also stores the
+ * inputs and outputs. */
 struct network_values { int n; f32 **value; };
 
 /* Reads or computes the data of the constants. Fails when a file is missing or has other data, and

@@ -13,8 +13,9 @@
 #define OF_SCALE 1e-5                     /* allowed error as a share of the largest value */
 
 /* An evaluation of the graph node by node.  It holds the values of a tensor from its first to its
- * last use: `exact` as float64 computes them, `single` as float32 does.  Inputs and constants have
- * one array for both.  v NULL: a dry run, which only counts bytes. */
+ * last use, and of an output to the end: `exact` as float64 computes them, `single` as float32
+ * does.  Inputs and constants have one array for both.  v NULL: a dry run, which only counts
+ * bytes. */
 struct whole_run {
     const struct graph *g;
     const struct network *net;

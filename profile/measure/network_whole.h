@@ -28,19 +28,19 @@ struct whole_deviation { double abs_err, of_allowed; char reason[200]; };
 
 /* Returns the most bytes that network_whole_make needs at one time. */
 double network_whole_bytes(const struct network *net);
-/* Estimates the seconds for checking every call and the whole graph. For this it times the same
- * evaluations of a small matrix product, which takes some milliseconds. */
+/* Estimates the seconds for checking every call and the whole graph, from the times of the same
+ * evaluations of a small matrix product. */
 double network_check_estimate(const struct network *net);
 /* Evaluates net->whole on the inputs in v and on the constants, which are read or made from the
- * seed.  Values of a tensor are freed after its last reader, so that large graphs fit into
- * memory. */
+ * seed.  The values of a tensor that is no output are freed after its last reader, so that large
+ * graphs fit into memory. */
 bool network_whole_make(const struct network *net, const struct network_values *v, uint64_t seed,
                         const struct progress *pr, const struct cancel *c,
                         struct network_whole *out, struct err *e);
 void network_whole_free(struct network_whole *w);
 
-/* Compares an output, and merges its difference into *worst.  ERR_WRONG with the first wrong
- * element.  An output that the data cannot judge counts as right, and *worst has the reason. */
+/* Compares an output, and merges its difference into *worst.  ERR_WRONG with the element that
+ * differs most.  An output that the data cannot judge counts as right; *worst has the reason. */
 bool network_whole_compare(const struct network_whole *w, const char *output, const f32 *got,
                            struct whole_deviation *worst, struct err *e);
 #endif

@@ -31,7 +31,7 @@ void once_out_path(const struct once *o, char *out, size_t n);
  * cache that is emptied before the call. */
 struct once_call { const char *so_path, *padding; long long cache_bytes; };
 /* Runs the call. tool: NULL-terminated command that starts the runner's command, or NULL.
- * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output. */
+ * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output, if there is one. */
 bool once_run(struct once *o, const char *const *tool, const struct once_call *call,
               struct err *e);
 /* Reads what the tool or the runner has written to out_fd. */

@@ -17,7 +17,7 @@
 static struct oracle *kept[KEPT];
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- Kept oracles: the caller of these functions holds the lock ------------------------------- */
+/* --- Kept oracles: the caller of take() and put() holds the lock ------------------------------ */
 
 static void drop(struct oracle *o)
 {
@@ -156,9 +156,10 @@ static void keep_outputs(const struct graph *g, double **of)
         }
 }
 
-/* Returns x changed by a roundoff, up or down. A whole number stays as it is: it may be an index or
- * a condition, and 5 would become index 4. No other index changes, because a value moves by less
- * than the distance to the next number of its type. Beyond 1 / roundoff every number is whole. */
+/* Returns x changed by a roundoff, up or down. A whole number below 1 / roundoff stays as it is: it
+ * may be an index or a condition, and 5 would become index 4. (Beyond 1 / roundoff every number is
+ * whole.) The index that another number stands for stays as well, because the number moves by less
+ * than the distance to the next number of its type. */
 static double moved_by(double x, double roundoff, struct rng *r)
 {
     double move = rng_float(r) < 0 ? -roundoff : roundoff;
@@ -291,8 +292,8 @@ static struct oracle *new_oracle(const struct graph *g, uint64_t seed)
 }
 
 /* Computes the reference of o, and keeps the outputs. ok: false if the data of o could not be made.
- * bounds: whether to compute the bounds of plain arithmetic too.  Without data, or after a failure,
- * frees o. */
+ * bounds: whether to compute the bounds of plain arithmetic too.  Frees o if `ok` is false or the
+ * computation fails. */
 static bool compute(struct oracle *o, const struct graph *g, bool ok, bool bounds,
                     const struct cancel *c, struct oracle **out, struct err *e)
 {

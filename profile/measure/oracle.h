@@ -31,8 +31,7 @@ int64_t oracle_form_bytes(const struct program *p);
 
 /* Fills the physical buffer of a tensor. Inputs and constants get the data of the seed in their
  * layout. All other tensors get BUFFER_POISON, a NaN that no kernel computes. o has the data. If o
- * is NULL, the data are made for this call. It then fails when the file of a constant's data is
- * missing (weights_tensor_data). */
+ * is NULL, oracle_fill makes the data, and fails as weights_tensor_data does. */
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, void *physical, struct err *e);
 
@@ -41,11 +40,11 @@ struct deviation {
     double rel_err;                       /* |got - ref| / max(|ref|, rms(ref)) */
     double of_bound;                      /* |got - ref| / bound of the element */
 };
-#define ORACLE_INFINITE 1e30              /* value of both members when `got` is not finite */
-#define ORACLE_TOLERANCE 1e-4  /* limit of rel_err, unless plain float32 is off by more */
+#define ORACLE_INFINITE 1e30  /* largest value of both members; `got` may be infinite */
+#define ORACLE_TOLERANCE 1e-4  /* oracle_tolerance returns at least this */
 
-#define ORACLE_FORM_TOLERANCE 1e-3  /* the limit for programs with a chosen algorithm */
-#define ORACLE_ROUNDINGS 16  /* the tolerance is at least this multiple of the type's roundoff */
+#define ORACLE_FORM_TOLERANCE 1e-3  /* at least this for a chosen algorithm */
+#define ORACLE_ROUNDINGS 16  /* and at least this multiple of the roundoff of the type or of tf32 */
 double oracle_tolerance(const struct program *p);
 
 /* Compares an output with the reference element by element, and merges the largest difference into
@@ -60,10 +59,10 @@ double oracle_tolerance(const struct program *p);
  * the type of the tensors. If the worst element of this evaluation is off by r times its bound, 8r
  * times the bound is allowed, up to a rel_err of 0.1.
  *
- * ERR_WRONG with a sentence about the first wrong element. ERR_ILL when the data cannot tell
- * whether the deviating elements are wrong. There are two such cases: the reference exceeds the
- * type; or a difference as large is explained by reference_error, the plain evaluation or a
- * rounding of the inputs. */
+ * ERR_WRONG with a sentence about the first wrong element. ERR_ILL when no element is certainly
+ * wrong, but the data cannot tell whether all are right. An element cannot be judged in two cases:
+ * its reference exceeds the type; or reference_error, the plain evaluation or a rounding of the
+ * inputs explains a difference as large as that of the element. */
 bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
                     const void *physical, const struct cancel *c, struct deviation *worst,
                     struct err *e);

@@ -20,8 +20,8 @@ struct oracle {
     int64_t bytes;
     int users;  /* number of references; the list of kept oracles holds one */
     /* Made under the lock when an output is beyond its bound. single: the result in the type of the
-     * tensors; moved: how far two changes of the inputs by a roundoff move the reference; whole
-     * numbers, such as indices, do not change. NULL = not made yet. */
+     * tensors; moved: how far two changes of the inputs by a roundoff move the reference, whichever
+     * is farther. Whole inputs, such as indices, stay unchanged. NULL = not made yet. */
     pthread_mutex_t lock;
     double **single, **moved;
     struct form_error *forms;            /* made under the lock, at the first request */
@@ -36,8 +36,8 @@ bool oracle_error(const struct oracle *o, const struct program *p, const struct 
                   double *const **out, struct err *e);
 
 /* Evaluates the outputs on the data of the oracle: in float64, in the type of the tensors, or in
- * float64 on inputs changed by a roundoff. *error (may be NULL) gets the error bounds; only
- * ORACLE_EXACT has them. The caller frees *out and *error with oracle_free_tensors. */
+ * float64 on inputs changed by a roundoff. *error gets the error bounds; `error` must be NULL
+ * except for ORACLE_EXACT. The caller frees *out and *error with oracle_free_tensors. */
 enum oracle_how { ORACLE_EXACT, ORACLE_SINGLE, ORACLE_MOVED, ORACLE_MOVED_AGAIN };
 bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_how how,
                      const struct cancel *c, double ***out, double ***error, struct err *e);

@@ -13,8 +13,8 @@
 #define SINGLE_MOST 0.1                   /* largest rel_err that the second opinion allows */
 #define MOVED_SLACK 64.0  /* multiple of `moved` that a rounding of the inputs explains */
 enum { READ_AT_ONCE = 512 };               /* elements that are converted to double in one call */
-#define HOPELESS 1024.0                   /* beyond this multiple of its error bound, an element is
-                                           * certainly wrong */
+#define HOPELESS 1024.0                   /* multiple of its error bound beyond which an element can
+                                           * be certainly wrong (is_hopeless) */
 
 /* One output that is judged. */
 struct judged {
@@ -96,7 +96,8 @@ static double part_of(double off, double of)
 
 /* --- The first opinion ------------------------------------------------------------------------ */
 
-/* Returns the number of elements beyond their bound, and merges their deviations into *worst. */
+/* Returns the number of elements beyond their bound. Merges the deviations of all elements into
+ * *worst. */
 static int64_t count_off(const struct judged *j, struct deviation *worst)
 {
     int64_t n = 0;
@@ -126,8 +127,8 @@ static bool is_hopeless(const struct judged *j, int64_t i)
         && off > MOVED_SLACK * j->moved[i];
 }
 
-/* Judges one element. The plain float32 result is missing only when some element is certainly
- * wrong; every element beyond its bound then counts as wrong. */
+/* Judges one element. j->single is missing only when some element is certainly wrong; every element
+ * beyond its bound then counts as wrong, unless its reference is beyond the type. */
 static enum opinion judge(const struct judged *j, int64_t i)
 {
     double off = off_by(got_at(j, i), j->ref[i]);

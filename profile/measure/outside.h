@@ -23,6 +23,7 @@ bool outside_time(struct outside *o, double time_s, const struct cancel *c,
 void outside_close(struct outside *o);            /* NULL is allowed */
 
 /* Splits "NAME: COMMAND", an argument of the command line.  Without "NAME: ", the name is the first
- * word of the command.  Returns the command; the name is cut to fit into `size` bytes. */
+ * word of the command, up to a colon.  Returns the command; the name is cut to fit into `size`
+ * bytes. */
 const char *outside_name(const char *text, char *name, size_t size);
 #endif

@@ -8,7 +8,7 @@
 
 /* insns: per loop of *lines, the number of instructions in its own body, without loops inside; the
  * last entry is for instructions outside of all loops. all: number of instructions that one call
- * executes. The caller frees insns. */
+ * executes, by the trips of the loops. The caller frees insns. */
 struct hot_loops { double *insns, all; };
 struct hot_loops hot_loops_find(const char *assembly, const struct code_lines *lines);
 /* Returns the share of the executed instructions that are in the body of a loop. */
@@ -17,8 +17,9 @@ double hot_loops_share(const struct hot_loops *h, const struct code_lines *lines
 int hot_loops_hottest(const struct hot_loops *h, const struct code_lines *lines);
 
 #define MOST_PORTS 32
-/* The cost of one iteration of the loop. least: its cycles if only the ports limited it; cycles,
- * ipc: as simulated; port: the cycles of each port. reason: why the cost is unknown, or "". */
+/* The cost of one iteration of the loop. least: its cycles if only the ports and the dispatch width
+ * limited it; cycles, ipc: as simulated; port: the cycles of each port. reason: why the cost is
+ * unknown, or "". */
 struct port_pressure {
     char reason[160];
     int loop;                             /* index of the loop in the lines; -1: none */

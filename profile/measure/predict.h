@@ -5,10 +5,10 @@
 #include "profile/measure/measurement.h"
 
 struct predict_opts {
-    /* the caches; all 0: the caches of this host. Only L1 is simulated */
+    /* the caches, of which only L1 is simulated; all 0: the caches of this host */
     struct cache_config cache;
     const struct target *target;         /* NULL: the best of this CPU */
-    /* Number of accesses above which a sample is simulated; 0: 1e6.  With a smaller budget, L1 is
+    /* Number of accesses above which a sample is simulated; 0: 1e6.  With a budget below 1e6, L1 is
      * also warmed up less before each part of the sample. */
     double budget;
     double limit_s;                      /* seconds after which to give up; 0: never */
@@ -21,8 +21,8 @@ struct predict_opts {
  * have; -1: not asked for, or the buffers are too large for counting them. */
 struct prediction { int64_t l1_misses, conflicts; double accesses, fraction, error; };
 
-/* Predicts the misses of p. ERR_TIMEOUT when the limit was reached; ERR_RANGE when the cache cannot
- * be simulated. */
+/* Predicts the misses of p. ERR_TIMEOUT when the limit was reached; ERR_CANCEL; ERR_RANGE when the
+ * cache cannot be simulated. */
 bool predict_misses(const struct program *p, const struct predict_opts *o, const struct cancel *c,
                     struct prediction *out, struct err *e);
 /* Returns the cache to simulate: *c, or this host's if *c has no levels; always only its L1. */

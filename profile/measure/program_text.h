@@ -6,8 +6,7 @@
 #include "kernels/program/program.h"
 #include "profile/build/nvrtc.h"
 
-/* Lowers p to its module.  Measuring and showing both use this function, so that the shown code is
- * the measured code. */
+/* Lowers p to its module, as measure_lower does, so that the shown code is the measured code. */
 bool program_text_module(const struct program *p, const struct module **out, struct err *e);
 
 /* Generates the C that is compiled when p is measured. *openmp: compile it with -fopenmp. work:
@@ -22,15 +21,13 @@ const struct target *program_text_target(const struct program *p, const struct t
 /* Appends the CUDA C of a program, with its steps in a comment at the top, and at the end the
  * resources of its kernels as compiled by NVRTC, or why it was not compiled. */
 bool program_text_cuda(const struct program *p, struct str *out, struct err *e);
-/* Compiles the CUDA C of a program for the newest architecture known, into arena a. ERR_ENV without
- * NVRTC. */
+/* Compiles the CUDA C of a program for sm_90, into arena a. ERR_ENV without NVRTC. */
 bool program_build_cuda(struct arena *a, const struct program *p, struct gpu_build *out,
                         struct err *e);
-/* Appends the PTX of a program for the newest architecture known.  ERR_ENV without NVRTC. */
+/* Appends the PTX of a program for sm_90.  ERR_ENV without NVRTC. */
 bool program_text_ptx(const struct program *p, struct str *out, struct err *e);
-/* Appends the machine code (SASS) of a program for the newest architecture known.  Stores in
- * *lines, in arena a, the loop of each line.  ERR_ENV without NVRTC or without a disassembler
- * (profile/build/sass.h). */
+/* Appends the machine code (SASS) of a program for sm_90.  Stores in *lines, in arena a, the loop
+ * of each line.  ERR_ENV without NVRTC or without a disassembler (profile/build/sass.h). */
 bool program_text_sass(struct arena *a, const struct program *p, const struct cancel *c,
                        struct str *out, struct code_lines *lines, struct err *e);
 /* Append the C of a program, or its assembly as compiled with the flags of a measurement, for t

@@ -320,6 +320,32 @@ static void test_followers_say_so(void **state)
     model_free(m);
 }
 
+/* A step after which the lanes of a vector lie apart in memory says so, once. */
+static void test_lanes_apart(void **state)
+{
+    static const char apart[] = "the lanes of M lie 48 elements apart in C";
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop reorder C N K M");
+    assert_hides(m, "apart");
+    type_line(m, "loop vectorize C M");
+    assert_shows(m, apart);
+    type_line(m, "loop unroll C K");
+    assert_hides(m, "apart");
+    type_line(m, "layout set C \"N M\"");    /* now lanes of M are adjacent */
+    assert_hides(m, "apart");
+    type_line(m, "layout set C \"M N\"");
+    assert_shows(m, apart);
+    model_free(m);
+    m = model_on(GMM);
+    type_line(m, "loop reorder C M K N");
+    type_line(m, "loop vectorize C N");
+    assert_hides(m, "apart");
+    type_line(m, "layout set C \"N/16 M 16n\"");
+    assert_hides(m, "apart");
+    model_free(m);
+}
+
 /* Steps without effect are taken, since later steps may build on them, and say so. */
 static void test_steps_without_effect_say_so(void **state)
 {
@@ -1815,6 +1841,7 @@ int main(void)
         cmocka_unit_test(test_one_statistic),
         cmocka_unit_test(test_late_numbers),
         cmocka_unit_test(test_kept_branch_is_explained),
+        cmocka_unit_test(test_lanes_apart),
         cmocka_unit_test(test_steps_without_effect_say_so),
         cmocka_unit_test(test_followers_say_so),
         cmocka_unit_test(test_redone_change_is_explained),
