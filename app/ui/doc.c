@@ -198,8 +198,8 @@ const struct line *doc_at(const struct doc *d, const struct scroll *s)
     return s->cursor >= 0 && s->cursor < d->lines.len ? &d->lines.data[s->cursor] : NULL;
 }
 
-/* Returns the first line from `from` on in direction dir on which the cursor may rest; if there is
- * none, the first one in the other direction. */
+/* Returns the first line from `from` on in direction dir on which the cursor may rest. If there is
+ * none, returns the first one in the other direction, or else `from`. */
 static int resting_line(const struct doc *d, int from, int dir)
 {
     if (!d->is_list)
@@ -228,8 +228,8 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h)
     return row < head_rows(d, h) ? row : s->top + row;
 }
 
-/* Scrolls so that the cursor is visible. In a list, with the cursor on the first entry, the
- * headings above it are visible, too; with the cursor on the last entry, the lines below it. */
+/* Scrolls so that the cursor is visible. In a list, with the cursor on the first entry, also shows
+ * the lines above it, if they fit; with the cursor on the last entry, the lines below it. */
 static void show_cursor(const struct doc *d, struct scroll *s, int h)
 {
     int last_top = d->lines.len > h ? d->lines.len - h : 0;
@@ -284,7 +284,7 @@ void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h)
 
 /* Returns the row at which the cursor stops after a move to row `at`. If that row continues a line,
  * the cursor goes on: upwards (dir -1) to the first row of that line, downwards to the next line.
- * If there is no next line, it stops at the first row of the last line. */
+ * If there is no next line, the cursor stops at the first row of the last line. */
 static int whole_line(const struct doc *d, int at, int dir)
 {
     int i = clamp(at, 0, d->lines.len - 1);
@@ -418,8 +418,8 @@ static void draw_line(const struct line *l, int left, struct grid *g, struct rec
     }
 }
 
-/* Draws the cursor in reverse: the selected word, or the whole row of a line without words to
- * select. */
+/* Draws the cursor's mark in the gutter. focused: also draws the selected word in reverse. rows:
+ * draws an object's row without words in reverse. */
 static void draw_cursor(const struct line *l, const struct scroll *s, struct grid *g, struct rect r,
                         int y, bool focused, bool rows)
 {

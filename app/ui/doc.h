@@ -1,8 +1,8 @@
 /* A document: the styled lines that a pane shows, with the object that each line stands for, and a
  * cursor over them.
  *
- * Every view builds a document and draws it. A document is built anew when the program or the width
- * changes; drawing it and moving in it compute nothing. */
+ * A view builds its document anew when the data or the width change. Drawing the document and
+ * moving in it compute nothing. */
 #ifndef TS_APP_DOC_H
 #define TS_APP_DOC_H
 #include "app/ui/grid.h"
@@ -18,13 +18,13 @@ struct line {
     const unsigned char *style;                          /* enum style per byte of text */
     int id;                                     /* number of the line's object; -1: no object */
     const char *stage;                   /* the stage or tensor of this line, or NULL */
-    const char *loop;                    /* the loop, or the access, of this line, or NULL */
+    const char *loop;                    /* the loop or the access of this line, or NULL */
     int n_items;
     const struct doc_item *item;
-    int stays;                               /* number of first columns that are not scrolled */
+    int stays;  /* number of columns at the left that do not scroll sideways, in a wide pane */
     bool cut;                            /* whether doc_fit left out a part of a text */
     bool more;                           /* whether this row continues the line above */
-    bool heading;  /* whether it is a heading; doc_draw leaves it out in the last row of a pane */
+    bool heading;  /* whether it is a heading; doc_draw avoids it in the last row of a pane */
 };
 
 struct doc {
@@ -67,15 +67,15 @@ void doc_wrap(struct doc *d, enum style s, const char *text, int width, int hang
 /* Colours one line: stores an enum style for each byte of text. *state is 0 at the first line, and
  * tells the next line what is still open, such as a comment. */
 typedef void doc_colour(const char *text, unsigned char *style, int *state);
-/* Adds one source line with tabs expanded; width > 0 wraps it, with continuation rows indented
- * deeper.  Returns the index of its first row. */
+/* Adds one source line with tabs expanded.  width > 0: wraps the line; the rows that continue it
+ * are indented deeper, if there is room.  Returns the index of the first row. */
 int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, int width);
 /* Adds a whole source text, line by line. */
 void doc_source(struct doc *d, const char *text, doc_colour *colour, int width);
 
-/* Move the cursor, and scroll so that it is visible. h: height of the pane. doc_scroll_fix leaves
- * the cursor where it is, if that is a line on which it may rest. A pager scrolls instead
- * (is_pager). */
+/* Move the cursor, and scroll so that the cursor is visible. h: height of the pane. doc_scroll_fix
+ * moves the cursor only if the cursor may not rest on its line. In a pager, doc_scroll_by scrolls
+ * by `delta` rows. */
 void doc_scroll_fix(const struct doc *d, struct scroll *s, int h);
 void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
 void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h);
@@ -88,7 +88,7 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h);
 const struct line *doc_at(const struct doc *d, const struct scroll *s);
 
 /* Returns the first line after `from` (dir 1) or before it (dir -1), wrapping around, that contains
- * the words; -1: none. Case is ignored, as in steps: a loop W.1 is w.1 in the nest. */
+ * the words; -1: none. Ignores case. */
 int doc_find(const struct doc *d, const char *words, int from, int dir);
 /* Returns the first line with this id; -1: there is none. */
 int doc_find_id(const struct doc *d, int id);
@@ -106,7 +106,7 @@ struct doc_look {
     bool (*lit)(const void *ctx, int id), (*marked)(const void *ctx, int id);
     const void *ctx;
 };
-/* Draws the visible lines; the first column is a gutter with the cursor's mark. */
+/* Draws the visible lines; the first column is a gutter for the cursor's mark and `lit`. */
 void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struct rect r,
               struct doc_look look);
 #endif

@@ -32,7 +32,7 @@ static const struct { const char *colour; bool bold, reverse; } looks[STYLE_COUN
 };
 
 /* Returns the strokes of a line-drawing character, as bits: left 1, right 2, up 4, down 8; 0: ch is
- * no such character. They are drawn as lines, because fonts leave gaps between the rows. */
+ * no such character. The strokes are drawn as SVG paths, because fonts leave gaps between rows. */
 static unsigned strokes_of(uint32_t ch)
 {
     static const struct { uint32_t ch; unsigned strokes; } box[] = {
@@ -84,8 +84,8 @@ static void put_fill(struct str *out, const char *colour)
 }
 
 /* Reads the cells from x to `end` - 1 of row y. Appends line-drawing characters as strokes to
- * `lines`, and all other characters to `out`. Returns the column after the last one of these others
- * that is not a blank. */
+ * `lines`, and the other characters to `out`, which gets no trailing blanks. Returns the column
+ * after the text in `out`; x if `out` is empty. */
 static int run_text(const struct grid *g, int x, int end, int y, struct str *out, struct str *lines)
 {
     int last = x;

@@ -4,6 +4,6 @@
 #define TS_APP_GRID_SVG_H
 #include "app/ui/grid.h"
 
-/* Appends the SVG file: text elements in a monospace font, one for each run of equal style. */
+/* Appends the SVG file, with text in a monospace font and line-drawing characters as strokes. */
 void grid_svg(const struct grid *g, struct str *out);
 #endif

@@ -23,7 +23,7 @@ void key_text(struct str *out, int key);
 struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* wheel: -1 up, 1 down */
 
 /* The parts of the screen to which keys belong: X(id, name in settings, title in help, way). way:
- * how a key leads to this part in a session; "": no key is needed; NULL: no key leads there. */
+ * how a user gets to this part in a session; "": no key is needed; NULL: no key leads there. */
 #define KEY_CONTEXTS(X) \
     X(NEST, "nest", "On a loop", "1 shows the nest: move to a line that begins with `for`") \
     X(ACCESS, "access", "On an access to memory", "1 shows the nest: Right goes to an access") \
@@ -67,7 +67,7 @@ int key_action_lines(enum key_action action, int rows);
 
 struct key_binding {
     enum key_context context;
-    const char *keys;                 /* keys as written in keys.def */
+    const char *keys;                 /* names of keys, separated by blanks */
     enum key_action action;
     const char *line, *label, *help;
 };
@@ -78,7 +78,7 @@ int key_binding_count(void);
 const struct key_binding *key_binding_get(int i);
 bool key_binding_has(const struct key_binding *b, int key);
 /* Returns the first binding of key in the n contexts of `chain`, in their order; NULL: there is
- * none. All contexts are searched for bindings of the user, then for those of keys.def. */
+ * none. Searches the bindings of the user in all n contexts first, then those of keys.def. */
 const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key);
 /* Appends the name of the first key of a binding. */
 void key_binding_key(struct str *out, const struct key_binding *b);

@@ -7,7 +7,7 @@
 #define PLOT_LEFT 6                       /* columns of the y axis and its numbers */
 #define PLOT_BELOW 2                      /* rows of the x axis and its numbers */
 
-/* The caller sees to lo < hi, and to 0 < lo if `log` is set.  The y axis may have the name NULL. */
+/* The caller ensures lo < hi, and 0 < lo if `log` is set.  Only the y axis may have name NULL. */
 struct plot_axis { double lo, hi; bool log; const char *name; };
 struct plot_area {
     struct canvas *c;

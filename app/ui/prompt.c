@@ -179,7 +179,7 @@ const char *prompt_last_search(const struct prompt *p)
 }
 
 /* Returns line i of the history if it begins with the typed text and is of the same kind, a search
- * or a command; else NULL. */
+ * or a command; else NULL. The result has no '/' of a search. */
 static const char *line_like(const struct prompt *p, int i)
 {
     const char *line = p->history.data[i], *search = searched(line);
@@ -190,7 +190,7 @@ static const char *line_like(const struct prompt *p, int i)
 }
 
 /* Shows the next older (dir -1) or newer (dir 1) line of the history that begins with the typed
- * text. */
+ * text; after the newest line, the typed text again. */
 static void walk_history(struct prompt *p, int dir)
 {
     if (p->history_at == p->history.len) {
@@ -249,8 +249,9 @@ static void start_completion(struct prompt *p)
     }
 }
 
-/* Handles Tab. The first one inserts the common prefix of the completions and lists them; each
- * further one inserts the next completion, or with dir -1 the one before. */
+/* Handles Tab. The first Tab inserts the common prefix of the completions and lists them; a single
+ * completion is not listed. Each further Tab inserts the next completion, or with dir -1 the one
+ * before. */
 static void complete(struct prompt *p, int dir)
 {
     if (!p->complete)
@@ -282,8 +283,8 @@ static bool keeps_quote(const struct prompt *p)
     return p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
 }
 
-/* Handles C-u. Shortens the line to `kept`; if the line is `kept` already, to the first kept_less
- * bytes of `kept`. If the new line ends with a quote, adds the closing quote behind the cursor. */
+/* Handles C-u. Sets the line to `kept`; if the line is `kept` already, first shortens `kept` to its
+ * first kept_less bytes. If `kept` ends with a quote, adds the closing quote behind the cursor. */
 static void clear_line(struct prompt *p)
 {
     if (p->line.len == p->kept.len + keeps_quote(p)

@@ -19,7 +19,7 @@ struct prompt {
     size_t at;                           /* the cursor, a byte offset on a character */
     bool selected;  /* set by the owner: whether the next letter or paste replaces the line */
     bool refused;  /* whether the line was just refused: ':' then begins an empty line */
-    size_t wrong;  /* where the refused word begins, as a byte offset; it ends at the cursor */
+    size_t wrong;  /* byte offset where the refused word begins; the word ends at the cursor */
     /* What C-u leaves of the line: "edit 3 ", `layout set C "`, `edit 3 layout set C "`, or "".  A
      * second C-u leaves only the first kept_less bytes of it. */
     struct str kept;
@@ -44,14 +44,14 @@ void prompt_free(struct prompt *p);
 void prompt_open(struct prompt *p, char mark, const char *text);
 void prompt_keep(struct prompt *p, const char *text, size_t less);   /* sets kept and kept_less */
 /* Marks the line as refused.  col: the position of the word at fault, in bytes from 1; the cursor
- * goes behind this word.  col 0: the word is unknown. */
+ * goes behind this word.  col 0: the word is unknown, and the cursor stays. */
 void prompt_refuse(struct prompt *p, int col);
 void prompt_close(struct prompt *p);
-/* Adds a line to the history as the newest one.  Removes an older equal line, or the oldest line if
- * the history is full.  The line of a search must begin with '/'. */
+/* Adds a line to the history as the newest one, unless the line is empty.  Removes an older equal
+ * line, or else the oldest line if the history is full.  The line of a search begins with '/'. */
 void prompt_remember(struct prompt *p, const char *line);
 const char *prompt_last_search(const struct prompt *p);  /* without its '/'; "": there was none */
-void prompt_insert(struct prompt *p, const char *text);              /* line breaks become blanks */
+void prompt_insert(struct prompt *p, const char *text);      /* control characters become blanks */
 /* Handles a key.  After PROMPT_ENTERED or PROMPT_LEFT the owner has to call prompt_close. */
 enum prompt_event prompt_key(struct prompt *p, int key);
 

@@ -20,7 +20,7 @@
 #define KEY_MOUSE_SGR 01775              /* followed by "BUTTON;X;YM" */
 #define KEY_WORD_LEFT 01774              /* C-Left or Alt-Left */
 #define KEY_WORD_RIGHT 01773
-#define COPY_MAX 74000                   /* most bytes that terminals accept in one OSC 52 */
+#define COPY_MAX 74000                   /* most bytes of text in one OSC 52, before base64 */
 #define DOUBLE_CLICK_S 0.35
 #define ESC_DELAY_MS 10  /* Esc is the key itself if no further byte arrives within this time */
 
@@ -29,15 +29,17 @@ struct look { attr_t attr; short pair; };
 struct terminal {
     SCREEN *screen;
     bool unicode, colours, mouse;
-    bool fancy;  /* whether it understands private sequences (paste, mouse, clipboard) */
+    /* whether it has 8 colours; then it is taken to understand private sequences (paste, mouse,
+     * clipboard) */
+    bool fancy;
     struct look look[STYLE_COUNT];
     bool no_color;                     /* no colours, whatever the theme says */
     double clicked_at;
     int clicked_x, clicked_y;
 };
 
-/* The bytes that restore the terminal. They are prepared early, because a signal handler cannot ask
- * curses for them. */
+/* What restores the terminal: its old mode, and bytes to write. They are prepared early, because a
+ * signal handler cannot ask curses for them. */
 static struct {
     volatile sig_atomic_t armed;
     struct termios cooked;
@@ -134,10 +136,10 @@ static void leave_crashes(void)
         sigaction(crashes[i], &old_action[i], NULL);
 }
 
-/* The look of each style. many: its colour of 256, in each theme (middle, bright and dark tones).
- * few, few_light: its colour of 8, on black and on white; on white, yellow and cyan are hard to
- * read. -1: the terminal's own colour. colour, mono: its attributes with and without colours.
- * (ORDER STYLE) */
+/* The look of each style. many: its colour of 256 in the themes auto, dark and light (middle,
+ * bright and dark tones). few_light: its colour of 8 in the theme light; few: in auto and dark.
+ * -1: the terminal's own colour. colour, mono: its attributes with and without colours; with
+ * 8 colours, DIM and RULE get A_DIM instead. (ORDER STYLE) */
 static const struct { short many[THEME_MONO], few, few_light; attr_t colour, mono; }
 looks[STYLE_COUNT] = {
     [STYLE_PLAIN] = {{-1, -1, -1}, -1, -1, A_NORMAL, A_NORMAL},
@@ -423,7 +425,7 @@ static bool read_mouse(struct terminal *t, struct term_event *ev)
     return ev->mouse.press || ev->mouse.wheel;
 }
 
-/* Reads the pasted text up to the closing mark, or until no input arrives for a while. */
+/* Reads the pasted text up to the closing mark, or until no input arrives for 200 ms. */
 static void read_paste(struct term_event *ev)
 {
     wint_t ch;
@@ -455,8 +457,9 @@ static bool skip_sequence(void)
     return n > 0;
 }
 
-/* Returns the key for a character that get_wch has read. If another key arrives together with Esc,
- * the two are that key with Alt. K_NONE: an unknown sequence was skipped. */
+/* Returns the key for a character that get_wch has read. If a printable character or Backspace
+ * arrives together with Esc, the two are that key with Alt. K_NONE: an unknown sequence was
+ * skipped. */
 static int plain_key(wint_t ch)
 {
     wint_t next;
@@ -498,8 +501,8 @@ bool term_read(struct terminal *t, struct term_event *ev)
     return false;
 }
 
-/* Tells curses the size of the terminal if it has changed during a suspension, because a stopped
- * process gets no SIGWINCH. */
+/* Tells curses the size of the terminal if it has changed during a suspension. The terminal sends
+ * SIGWINCH only to the processes in the foreground. */
 static void catch_up_with_size(const struct winsize *before)
 {
     struct winsize now;

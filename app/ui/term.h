@@ -22,17 +22,18 @@ extern const char *const theme_name[THEME_COUNT];
 /* Finds a theme by its name. Returns whether there is such a theme. */
 bool theme_find(const char *name, enum theme *out);
 struct term_opts { bool no_color, no_unicode, no_mouse; enum theme theme; };
-/* Opens the terminal. ERR_ENV: there is no terminal, or the terminal cannot move its cursor. Until
- * term_close, a crash or fail() restores the terminal before the process ends. */
+/* Opens the terminal. ERR_ENV: there is no terminal, or $TERM is unknown, or the terminal cannot
+ * move its cursor. Until term_close, a crash or fail() restores the terminal before the process
+ * ends. */
 bool term_open(const struct term_opts *o, struct terminal **out, struct err *e);
-/* Restores the terminal for a process that ends at once.  Safe in a signal handler; only the first
- * call has an effect. */
+/* Restores the terminal for a process that ends at once.  Safe in a signal handler; a second call
+ * has no effect. */
 void term_rescue(void);
 /* If `yes` is set, Ctrl-C raises SIGINT, and the terminal then discards the keys typed before it.
  * If not, Ctrl-C is a key like all others. Safe in a signal handler. */
 void term_interrupts(bool yes);
 void term_close(struct terminal *t);
-bool term_unicode(const struct terminal *t);  /* whether the terminal can show more than ASCII */
+bool term_unicode(const struct terminal *t);  /* whether to draw characters beyond ASCII */
 bool term_colours(const struct terminal *t);
 void term_size(const struct terminal *t, int *w, int *h);
 void term_draw(struct terminal *t, const struct grid *g);

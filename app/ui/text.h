@@ -18,23 +18,26 @@ int text_width_n(const char *s, size_t n_bytes);
 void text_fit(struct str *out, const char *s, int width);
 /* Appends s right-aligned in width columns; never shortens it. */
 void text_right(struct str *out, const char *s, int width);
-/* Returns how many bytes of s fit into a row of width columns; breaks s at a blank if possible. */
+/* Returns how many bytes of s to put into a row of width columns, at least one character.  Breaks s
+ * at a blank in the second half of the row if possible, but not within a number "12 345". */
 size_t text_break(const char *s, int width);
 
-/* Appends three significant digits, at most four decimals: 0.0124, 0.124, 1.24, 12.4, 124. */
+/* Appends v with three significant digits, but at most four decimals, and whole numbers in full:
+ * 0.0124, 0.124, 1.24, 12.4, 124, 1235. */
 void text_digits(struct str *out, double v);
 /* Appends "256 B", "36.8 KiB" or "3.06 MiB". */
 void text_bytes(struct str *out, double bytes);
-/* Appends a share of a peak: "83%". A share above 1 is written as "1.8x"; it occurs if the machine
- * was slower when its peak was measured. */
+/* Appends a share of a peak: "83%". A share above 1 is written as "1.8x"; such a share occurs if
+ * the machine was slower when its peak was measured. */
 void text_share(struct str *out, double x);
-/* Appends "312 us" (with a micro sign), "12.3 ms" or "1.24 s", with three digits. */
+/* Appends "312 ns", "312 us" (with a micro sign), "12.3 ms" or "1.24 s", by text_digits. */
 void text_ms(struct str *out, double ms);
 /* Appends "48 s", "5:38 min" or "2:05 h". */
 void text_duration(struct str *out, double s);
-/* Appends "950", "12.3k", "1.24M" or "3.10G". */
+/* Appends "9500", "12.3k", "1.24M" or "3.10G". */
 void text_count(struct str *out, int64_t n);
-/* Appends a relative change: "+10 %" for 0.1, "-42 %" for -0.42; "same" if it is below 0.5 %. */
+/* Appends a relative change: "+10 %" for 0.1, "-42 %" for -0.42, "same" within 0.5 %, and ">9999 %"
+ * from 99.995 on. */
 void text_change(struct str *out, double change);
 /* Appends a bar of `width` columns that is full up to `fraction`. */
 void text_bar(struct str *out, double fraction, int width);

@@ -22,7 +22,8 @@ static void put_simulated(struct doc *d, const struct compare_side side[2], int 
     str_free(&text);
 }
 
-/* If the times of a side are noisy, adds which side it is, why, and the load of the machine. */
+/* If the times of a side are noisy, or other work used the CPUs, adds the sides, the reasons, and
+ * the load of the machine. */
 static void put_noise(struct doc *d, const struct compared time[2], int width)
 {
     struct str text = {0};
@@ -246,7 +247,7 @@ static void put_change(struct doc *d, const int64_t of[2])
 }
 
 /* Returns the name of row m: "C[m][n] (store) and 1 other". side 1: returns how the access is
- * written in B, if that differs from A. `text` owns the result. */
+ * written in B; requires m->now. `text` owns the result. */
 static const char *site_text(struct str *text, const struct compare_misses *m, int side)
 {
     int others = m->n[side && m->now ? 1 : m->site[0] ? 0 : 1] - 1;
@@ -291,7 +292,8 @@ static void put_levels(struct doc *d, const char *title, const struct compare_mi
     str_free(&text);
 }
 
-/* Adds the misses in L1 and L2: as one table, or if `width` is small as a table for each level. */
+/* Adds the misses in L1 and L2: as one table, or if `width` is small as a table for each level,
+ * without L2 if no row has misses there. */
 static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
                        int width)
 {

@@ -16,6 +16,7 @@ void compare_doc_head(struct doc *d, const struct compare_side side[2],
  * a difference. */
 void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
                        bool all, int width);
-/* Adds the misses per tensor and per access site; or a remark if a side was not simulated. */
+/* Adds the misses per tensor and for the first access sites; or a remark if a side was not
+ * simulated. */
 void compare_doc_misses(struct doc *d, const struct compare_side side[2], int width);
 #endif

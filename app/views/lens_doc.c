@@ -6,7 +6,7 @@
 #include "app/ui/text.h"
 
 #define SOME 0.05                         /* a smaller share of conflict misses is not shown */
-#define MOST_CURES 5                      /* most cures of one step, and of several steps */
+#define MOST_CURES 5                      /* most cures in each of the two lists of cures */
 #define FEW 50  /* pairs with less than 1/50 of the misses of the first pair are left out */
 #define MOST_COLUMNS 100
 #define LABEL 13                          /* columns before a picture */
@@ -165,8 +165,8 @@ static void put_effect(struct lens_pane *v, int i, int column)
     str_free(&text);
 }
 
-/* Adds the cures of several steps, or if `several` is not set those of one step. Returns their
- * number. */
+/* Adds the cures of several steps, or if `several` is not set those of one step. Returns the number
+ * of cures, at most MOST_CURES. */
 static int put_cures_of(struct lens_pane *v, bool several, const char *title)
 {
     const struct lens_look *k = v->k;
@@ -239,7 +239,8 @@ static void put_cell(struct lens_pane *v, const struct lens_touch *t, const bool
 }
 
 /* Draws buffer b, with a cell for each cache line, in at most `rows` rows around the cell of the
- * line that was touched last. If it fits, a row of cells is one row of the buffer's layout. */
+ * line that was touched last; nothing if none was touched. A row of cells is one row of the
+ * buffer's layout if the layout has several rows and one fits into the pane. */
 static void put_buffer(struct lens_pane *v, const struct lens_touch *t, const bool *held, int b,
                        int rows)
 {

@@ -26,7 +26,7 @@ struct lens_look {
 void lens_doc(struct doc *d, const struct lens *l, const struct lens_look *k);
 /* lens_text.c: the sentences of the document. */
 
-/* Appends "B line 12". */
+/* Appends "B line 12", or "line 12 beyond the buffers". */
 void lens_line_print(struct str *out, const struct lens *l, int32_t line);
 /* Appends two lines that evict each other: "B line 12 and B line 140 share set 5, where B has 8 of
  * 8 ways". */
@@ -37,8 +37,8 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
 /* Appends how many misses an access has, and of which kinds: "Load B[k][n] has 134M of the 135M
  * misses in L1, nearly all of them capacity misses." */
 void lens_cause_print(struct str *out, const struct lens *l, const struct lens_cause *c);
-/* Appends, in whole sentences, why the access misses; nothing if no reason is known. */
+/* Appends, in whole sentences, why the access misses. */
 void lens_reason_print(struct str *out, const struct lens *l, const struct lens_cause *c);
-/* Appends why no candidate is a cure. */
+/* Appends why no candidate is a cure; nothing if one is. */
 void lens_no_cure_print(struct str *out, const struct lens *l, const struct lens_look *k);
 #endif

@@ -186,8 +186,8 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     doc_end(d);
 }
 
-/* Adds the roofline bound of the speed, and which level of memory or ceiling sets this bound. Adds
- * nothing if there is no machine model. */
+/* Adds the roofline bound of the speed, which level of memory or ceiling sets this bound, and
+ * doubts about the machine model. Adds nothing if the bound is unknown. */
 static void put_roofline(struct doc *d, const struct measurement *m,
                          const struct measurement_look *k)
 {

@@ -30,10 +30,11 @@ void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t 
 /* Appends why a latency is noisy: "the middle half spreads over 24 %". Returns whether it is
  * noisy. */
 bool measurement_doc_noise(struct str *out, const struct latency *l);
-/* Appends "; other work used 31 % of the CPUs meanwhile" if other work used many CPUs. */
+/* Appends "other work used 31 % of the CPUs meanwhile" if other work used many CPUs, behind "; " if
+ * `out` is not empty. */
 void measurement_doc_others(struct str *out, const struct latency *l);
-/* If a latency is doubtful, adds a row "noisy:" with the reasons and with `load`, the load of the
- * machine when it was measured. */
+/* If a latency is noisy or was measured beside other work, adds a row "noisy:" with the reasons and
+ * with `load`, the load of the machine then; 0: unknown. */
 void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width);
 /* Adds the simulator's part of the document. */
 void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);

@@ -32,7 +32,7 @@ struct kernel_columns {
 /* The table as a whole. timed: whether calls were timed; if not, the rows show FLOPs instead of
  * times. whole: the sum of all rows, in seconds or FLOPs. in: the unit in which a row is shown, in
  * seconds or FLOPs. bounded: whether the column `part` is the share of the bound; else it is the
- * share of the peak. counted: whether misses are known. */
+ * share of the peak. counted: whether misses are known. peak: in GFLOP/s; 0: unknown. */
 struct kernel_table {
     bool timed, bounded, counted; double whole, peak, in; struct kernel_columns columns;
 };
@@ -86,7 +86,7 @@ static bool is_chosen(const struct network_task *t, const char *kernels)
     return is;
 }
 
-/* Returns a row for each task, sorted by time; the caller frees them. */
+/* Returns a row for each task, in the order of network_doc; the caller frees the rows. */
 static struct kernel_row *rows_of(const struct network *net, const struct network_look *k)
 {
     struct kernel_row *row = xcalloc((size_t)net->n_tasks + 1, sizeof *row);
@@ -406,7 +406,8 @@ static void put_inner(struct doc *d, const struct network *net, int task, int wi
         measurement_doc_row(d, "inside:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* Adds the time of all calls of a task together, as in the list, and the time of one call. */
+/* Adds the time of all calls of a task together, as in the list, and the time of one call. Adds
+ * nothing for a single call. */
 static void put_time(struct doc *d, const struct network_task *t, const struct network_look *k)
 {
     struct str text = {0};

@@ -1,5 +1,5 @@
 /* A network as a document, for the screen and for `tilescope show --what network`: its time and
- * memory, then a row per kernel. */
+ * memory, and a row per kernel. */
 #ifndef TS_APP_NETWORK_DOC_H
 #define TS_APP_NETWORK_DOC_H
 #include "app/views/network_head.h"

@@ -85,8 +85,8 @@ static void name_slopes(struct roofs_plot *p, double peak)
     }
 }
 
-/* Writes the name of a peak at the right end of its line: above it, or below it, or further left,
- * whichever is free first. If no place is free, writes nothing. */
+/* Writes the name of a peak at the right end of its line: above it, or below it, or further left
+ * within half of the plot, whichever is free first. If no place is free, writes nothing. */
 static void name_peak(struct roofs_plot *p, int row, enum style s, const char *name)
 {
     int w = text_width(name), col = PLOT_LEFT + p->plot.cols - w, least = col - p->plot.cols / 2;

@@ -9,15 +9,16 @@
 #define ROOF_PLOT_MIN_H 7
 
 /* Draws the roofline, both axes logarithmic: the roofs for the threads of step[n - 1], and the
- * steps as their numbers, the current one in reverse.  n > 0. */
+ * steps as their numbers, the current one in reverse.  n > 0.  Draws nothing on a canvas smaller
+ * than ROOF_PLOT_MIN_W x ROOF_PLOT_MIN_H cells. */
 void roofline_plot(struct canvas *c, const struct machine_model *model,
                    const struct roof_step *step, int n);
 /* Append the heading of the table, and the row of a step: number, FLOP/byte, GFLOP/s, the bound,
- * what sets the bound, and the share of the bound that the step reaches. The rest of `width` is for
- * the step's text. A star marks FLOP/byte that were not simulated. */
+ * what sets the bound, and the share of the bound that the step reaches ("-" without a bound). The
+ * rest of `width` is for the step's text. A star marks FLOP/byte that were not simulated. */
 void roofline_plot_heading(struct str *out);
 void roofline_plot_row(struct str *out, const struct roof_step *s, int width);
-/* Appends a sentence about what limits the current point. */
+/* Appends the speed of a step, and if its bound is known, what limits the speed. */
 void roofline_plot_remark(struct str *out, const struct roof_step *here);
 extern const char roofline_plot_legend[];
 /* Returns what the star in rows of these steps means; "": no row has a star. */

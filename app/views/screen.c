@@ -51,7 +51,7 @@ static bool explains_step(const struct model *m)
         && view_ledger_explains(m);
 }
 
-/* Returns the number of rows that the message, or the reminder above the prompt, needs. */
+/* Returns the number of rows that the question, the message or the hint needs, at least 1. */
 static int message_rows(const struct model *m, int w)
 {
     struct str hint = {0};
@@ -102,7 +102,7 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
     f->pane[m->last_view] = (struct rect){body.x, body.y + top, body.w, body.h - top};
 }
 
-/* Returns the width at which no step of the ledger is cut. */
+/* Returns the width at which no step of up to 200 columns is cut in the ledger. */
 static int ledger_width(const struct model *m)
 {
     int n, longest = 0, columns = m->columns.n > 0 ? 0 : USUAL_COLUMNS;
@@ -251,8 +251,8 @@ static void follow_misses(struct model *m, int height)
     m->to_misses = false;
 }
 
-/* Scrolls C or machine code to the loop that the cursor of the nest is on or in; once when the
- * cursor comes to another loop. */
+/* Scrolls C or machine code to the loop that the cursor of the nest is on or in. Does so only when
+ * the loop, the view or its document is another one than in the last call. */
 static void follow_loop(struct model *m, enum view v, int height)
 {
     struct pane_doc *p = &m->pane[v];
@@ -276,8 +276,8 @@ static void follow_loop(struct model *m, enum view v, int height)
         strcpy(m->lit, now);
 }
 
-/* Scrolls the view `access` to the stage under the cursor of the nest; once when the cursor comes
- * to another stage. */
+/* Scrolls the view `access` to the stage under the cursor of the nest. Does so only when the stage
+ * or the document is another one than in the last call. */
 static void follow_stage(struct model *m, int height)
 {
     struct pane_doc *p = &m->pane[VIEW_ACCESS];

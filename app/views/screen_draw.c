@@ -42,7 +42,8 @@ static void put_status(const struct model *m, struct str *out)
         str_add(out, "auto off");
 }
 
-/* Appends the name of the session's file, and whether the session has unsaved changes. */
+/* Appends the name of the session's file, and whether the session or its network has unsaved
+ * changes. */
 static void put_file(const struct model *m, const struct session *s, struct str *out)
 {
     const char *name = basename(s->path);
@@ -143,7 +144,7 @@ static struct tabs choose_tabs(const struct model *m, struct rect r, enum pane p
     return t;
 }
 
-/* Appends the key that shows a view, from keys.def. */
+/* Appends the key that shows a view: the first one in the table of bindings. */
 static void put_view_key(struct str *out, int view)
 {
     for (int i = 0; i < key_binding_count(); i++) {
@@ -261,8 +262,8 @@ static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum st
     return y;
 }
 
-/* Appends one line about the object under the cursor; if the prompt is open, about the command on
- * it. */
+/* Appends one line about the object under the cursor; if the prompt `:` is open, about the command
+ * there. */
 static void put_hint(const struct model *m, struct str *s)
 {
     static view_hint *const hints[VIEW_COUNT] = {
@@ -295,8 +296,8 @@ static const char *last_action(const char *hint)
     return last && !strpbrk(last, ");") ? last : NULL;
 }
 
-/* Draws a hint in one row. If the hint is too long, cuts the part before the sentence about
- * Enter. */
+/* Draws a hint in one row. If the hint is too long, cuts the part before the sentence about Enter;
+ * if that part would get too narrow, cuts the end. */
 static void draw_fitted(struct grid *g, int x, int y, int w, const char *hint)
 {
     const char *action = last_action(hint);
@@ -352,8 +353,8 @@ static void draw_echo(const struct model *m, struct grid *g, struct rect r)
     str_free(&s);
 }
 
-/* Draws the message row: what a key or a command has done; if there is no such message, a hint
- * about the object under the cursor. */
+/* Draws the message rows: a question; or what a key or a command has done; or why it failed; or
+ * else a hint about the object under the cursor. */
 static void draw_message(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.message;
@@ -476,8 +477,8 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
 }
 
 /* Draws at the right end of the prompt which key comes next, where that is not obvious: after a
- * line was refused and stays on the prompt, and in the prompt for a file name, which begins with a
- * name. */
+ * line was refused and stays on the prompt, and in the prompt for a file name, because a name is
+ * there already. */
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
     bool refused = m->message.kind == MESSAGE_ERROR;

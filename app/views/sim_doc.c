@@ -338,7 +338,7 @@ static void put_reuse(const struct sim_tables *t)
 /* --- Strips: one row of cells; a cell with more is darker ------------------------------------- */
 
 /* Draws n values in as many cells as fit behind the text of the open line. Each value is of `each`
- * units. If there is room, adds the value of the fullest cell: "most 900 in 2 lines". */
+ * units. If there is room, adds the value of the darkest cell: "most 900 in 2 lines". */
 static void put_strip(const struct sim_tables *t, const int64_t *value, int n, int64_t each,
                       const char *unit)
 {

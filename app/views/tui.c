@@ -70,8 +70,8 @@ struct tui {
     timer_t patience;                    /* fires when work takes longer than LONG_WORK_MS */
 };
 
-/* Starts the jobs that the model desires, and cancels all other jobs. Returns whether a job
- * runs. */
+/* Starts the jobs that the model desires, and cancels all other jobs. Returns whether a job runs;
+ * a paused search does not count. */
 static bool reconcile(struct tui *t)
 {
     bool busy = false;
@@ -237,7 +237,8 @@ static bool input_waits(void)
     return poll(&p, 1, 0) > 0;
 }
 
-/* Waits for keys, results of jobs, or the next tick. Returns false if the terminal is gone. */
+/* Waits for keys, results of jobs, signals or the next tick. Returns false if the terminal is
+ * gone. */
 static bool wait_for_events(struct tui *t, bool busy)
 {
     struct pollfd p[3] = {

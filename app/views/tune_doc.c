@@ -11,8 +11,8 @@
 #define LABEL 8                          /* columns of the labels */
 #define MOST_PLOT_ROWS 24
 #define TRIALS_IN_SIGHT 3                /* least rows of trials below the plot */
-/* A pane of at least so many columns has a progress bar; has words beside all numbers; shows how
- * much of the stage is done. */
+/* Least columns of a pane with a progress bar, with words beside all numbers, and with the progress
+ * of the stage. */
 #define BAR_FROM 60
 #define WORDS_FROM 70
 #define STAGE_FROM 92
@@ -35,8 +35,8 @@ static void put_text(struct doc *d, enum style s, struct str *text)
     str_free(text);
 }
 
-/* Adds the text behind a label and ends the line. If the text is too long and the pane has at least
- * WRAP_FROM rows, wraps it. */
+/* Adds the text behind a label and ends the line. Wraps a text that is too long, if the pane has at
+ * least WRAP_FROM rows and TUNE_PLOT_MIN_W columns. */
 static void put_rest(struct doc *d, enum style s, struct str *text, const struct tune_look *look)
 {
     const char *p = str_text(text);

@@ -27,8 +27,9 @@ struct tune_plot_look {
     bool whole;  /* whether the search has ended; the x axis then ends at the last trial */
     int selected;                         /* a trial to mark, or -1 */
 };
-/* Draws the plot. Failed trials are at the upper edge. A level dashed line is at the start's
- * latency; an upright dashed line is at the first trial of the loop-only stage. */
+/* Draws the plot; nothing on a canvas smaller than TUNE_PLOT_MIN_W x TUNE_PLOT_MIN_H cells. Failed
+ * trials are at the upper edge. A level dashed line is at the start's latency; an upright dashed
+ * line is at the first trial of the loop-only stage. */
 void tune_plot(struct canvas *c, const struct tune_view *v, const struct tune_families *f,
                const struct tune_plot_look *look);
 #endif

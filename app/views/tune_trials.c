@@ -113,8 +113,9 @@ static void put_trial(struct doc *d, const struct trial_rows *t, const struct tu
     str_free(&what);
 }
 
-/* Adds to the heading of the trials, if there is room: the time of the start, to which the column
- * `x start` refers; after the final instead how the trials were timed. */
+/* Adds to the heading of the trials, if there is room: that the layout is that of the output; and
+ * the time of the start, to which the column `x start` refers, or after the final how the trials
+ * were timed. */
 static void put_what_start(struct doc *d, const struct trial_rows *t)
 {
     struct str text = {0};

@@ -1,11 +1,11 @@
-/* The views. Each view has a row in model/view.def and a file here.  It writes a document from the
- * state of the model; screen.c decides when to do so, and draws the document. */
+/* The views. Each view has a row in model/view.def and a function here, which writes a document
+ * from the state of the model.  screen.c decides when, and draws the document. */
 #ifndef TS_APP_VIEW_H
 #define TS_APP_VIEW_H
 #include "app/model/model.h"
 
 /* Writes the document of a view for the current state, for a pane of `width` columns.  The views of
- * view.def are never built on the start screen. */
+ * view.def are built only while a session is open. */
 typedef void view_build(struct model *m, struct pane_doc *p, int width);
 /* Appends one line about the object under the cursor, for the message row. */
 typedef void view_hint(const struct model *m, struct str *out);
@@ -14,7 +14,7 @@ typedef void view_hint(const struct model *m, struct str *out);
 #include "app/model/view.def"
 view_hint view_nest_hint, view_layout_hint, view_tune_hint, view_graph_hint;
 
-/* The lists, the start screen, the network screen and help. */
+/* The preview, the lists, the start screen, the network screen and help. */
 view_build view_preview_build, view_ledger_build, view_start_build, view_detail_build,
     view_network_build, view_kernel_build, view_branches_build, view_help_build;
 view_hint view_ledger_hint, view_branches_hint, view_start_hint, view_network_hint, view_help_hint;

@@ -1,6 +1,7 @@
-/* The help overlay: the keys that act where the cursor is, then all other keys, then all steps and
- * commands. Typing filters the rows; Enter runs the selected row. The texts come from keys.def,
- * step.def, the command tables and the help topics. */
+/* The help overlay. It shows a list of topics, signs, keys, steps and commands, in which the keys
+ * that act where the cursor is come before the other keys; or the menu of actions; or the page of a
+ * topic. In the lists, typing filters the rows and Enter runs the selected row. The texts come from
+ * keys.def, step.def, the command tables and the help topics. */
 #include "app/views/view.h"
 
 #include <stdio.h>
@@ -75,7 +76,7 @@ static void put_heading(struct doc *d, const char *text, bool *done)
     doc_line(d, STYLE_STRONG, text);
 }
 
-/* Whether a key runs a command, instead of moving the cursor. */
+/* Whether a key runs a line, or puts one on the prompt. */
 static bool is_deed(const struct key_binding *b)
 {
     return b->line[0] != 0;
@@ -141,7 +142,8 @@ static bool in_chain(const struct model *m, enum key_context c)
     return false;
 }
 
-/* Whether all keys of binding b have another binding in the place where help was opened. */
+/* Whether binding b belongs to the place where help was opened, but all keys of b have another
+ * binding there. */
 static bool is_shadowed(const struct model *m, const struct key_binding *b)
 {
     struct arena *a = arena_new();
@@ -294,8 +296,9 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
         doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
 }
 
-/* Runs a row. The row of a key is run if the key has this meaning where help was opened. A step or
- * command is put on the prompt, so that the user can complete it. */
+/* Runs a row. The row of a topic or sign opens its page. The row of a key is run if the key has
+ * this meaning where help was opened. A step or command is put on the prompt, so that the user can
+ * complete it. */
 static void run_row(struct model *m, int id)
 {
     struct str line = {0};
@@ -383,8 +386,8 @@ void view_help_hint(const struct model *m, struct str *out)
     }
 }
 
-/* Handles a key in the menu of actions: Tab ranks the rows, and the key of a row runs that row at
- * once. Returns false for all other keys. */
+/* Handles a key in the menu of actions: Tab ranks the rows or restores their order; without a
+ * filter, the key of a row runs that row at once. Returns false for the other keys. */
 static bool menu_key(struct model *m, int key)
 {
     bool fixed = key == K_ENTER || key == K_ESC || key == K_BACKSPACE;

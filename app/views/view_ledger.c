@@ -154,8 +154,8 @@ struct ledger_cell {
     struct made_with wanted;
 };
 
-/* Appends the time; a star marks one that was measured with other settings. Like the functions
- * below, returns the style of the cell. */
+/* Appends the measured time, with a star if it was measured with other settings; else the simulated
+ * time, or why there is none. Like the functions below, returns the style of the cell. */
 static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
@@ -345,7 +345,7 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
 }
 
 /* Appends " (76 % of the FMA ceiling, best of 11 runs, median 6.00 ms, spread 3 %)". If the time is
- * noisy, this comes first. */
+ * noisy, or other work ran beside the kernel, that comes first. */
 static void describe_time(const struct ledger_row *r, struct str *out)
 {
     const struct latency *l = &r->m->latency;

@@ -1,4 +1,5 @@
-/* The network screen: the list of kernels, and the details of the selected one. */
+/* The network screen: the list of kernels, and the details of the selected kernel, or while all
+ * kernels are tuned the progress of that. */
 #include "app/views/network_doc.h"
 #include "app/views/view.h"
 

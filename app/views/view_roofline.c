@@ -42,7 +42,7 @@ static void put_table(struct doc *d, const struct roof_step *step, int n, int wi
 }
 
 /* Adds the plot, the table and the legend. If the plot still has ENOUGH_ROWS, it leaves room for
- * table and legend; else it takes all rows of the pane, and table and legend are below the pane. */
+ * table and legend; else it takes the rows of the pane, and scrolling shows table and legend. */
 static void put_plot(const struct model *m, struct pane_doc *p, const struct roof_step *step, int n,
                      int width)
 {

@@ -110,8 +110,8 @@ static void colour_asm(const char *text, unsigned char *style, int *state)
         memset(style + (comment - text), STYLE_DIM, n - (size_t)(comment - text));
 }
 
-/* Colours SASS: the offset of each instruction, jumps and barriers, arithmetic of floats and of
- * tensor cores. */
+/* Colours SASS: labels and comments, the offset of each instruction, jumps and barriers, arithmetic
+ * of floats and of tensor cores. */
 static void colour_sass(const char *text, unsigned char *style, int *state)
 {
     static const char *const flow[] = { "BRA", "EXIT", "CALL", "RET", "BAR.", "BSSY", "BSYNC" },

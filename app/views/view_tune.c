@@ -52,8 +52,8 @@ static void put_end(struct model *m, struct doc *d, int width)
     str_free(&note);
 }
 
-/* Returns the trial under the cursor. Returns -1 if the cursor is on the first trial, because it
- * then stays on the first row when another trial becomes the best. */
+/* Returns the trial under the cursor. Returns -1 if the cursor is on the first trial, because the
+ * cursor then stays on the first row when another trial becomes the best. */
 static int chosen_trial(const struct pane_doc *p)
 {
     const struct line *l = doc_at(&p->doc, &p->scroll);

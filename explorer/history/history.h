@@ -105,8 +105,8 @@ void history_forget_measured(struct history *h, int state);
 /* The effect of the last change of a past step (rebase.h). `what`: "changed", "dropped", "moved" or
  * "inserted"; "": the step stayed as it was, and there is nothing to undo.  `at`: the number of the
  * step after the change; of a dropped step, the number that it had.  `from`: the number that an
- * edited step had before it moved up; 0: it did not move.  `replayed`: how many steps were replayed
- * (a moved step counts too); `renamed`, `held`: how many of these were renamed or held.
+ * edited step had before it moved up; 0: it did not move.  `replayed`: how many other steps were
+ * replayed; `renamed`, `held`: how many of these were renamed or held.
  * `first_held`: number of the first of these that is held; 0: none.  `kept`: the branch that keeps
  * the measured steps as they were before the change; NULL: none. */
 struct rebased {

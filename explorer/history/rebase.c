@@ -202,7 +202,8 @@ static bool replay_step(struct replay *r, const struct rebase_item *x)
     bool was_held = r->h->states.data[x->was]->held != NULL;
     if (!step_parse(a, x->text, &s, r->e))
         return false;
-    r->did.replayed++;
+    bool moved = r->change->kind == REBASE_MOVE && r->number == r->change->to;
+    r->did.replayed += !moved;
     if (program_apply(p, s, &next, &own)) {
         add_state(r, s->text, next, NULL, x->was);
         return true;
@@ -456,8 +457,8 @@ void history_rebased_print(const struct history *h, struct str *out)
     else if (elsewhere || did->replayed == 0)
         str_printf(out, "step %d is %s", did->at, did->what);
     if (did->replayed)
-        str_printf(out, "%s%d later step%s replayed", elsewhere ? ", " : "", did->replayed,
-                   did->replayed == 1 ? "" : "s");
+        str_printf(out, "%s%d %s step%s replayed", elsewhere ? ", " : "", did->replayed,
+                   streq(did->what, "moved") ? "other" : "later", did->replayed == 1 ? "" : "s");
     if (did->renamed)
         str_printf(out, ", %d renamed", did->renamed);
     if (did->held)

@@ -110,7 +110,7 @@ bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
     for (int k = 0; k < n; k++) {
         j[k]->runner = head->runner;
         j[k]->differed = 0;
-        j[k]->m->max_rel_err = j[k]->m->error_of_bound = 0;
+        j[k]->m->max_rel_err = j[k]->m->error_of_bound = NAN;
         j[k]->refused = !load_kernel(j[k], SLOT_KERNEL + k, e);
         if (j[k]->refused)
             return false;
@@ -163,7 +163,9 @@ static bool judge_outputs(struct measure_job *j, const struct oracle *o, struct 
     void **data = xcalloc((size_t)j->func->n_params + 1, sizeof *data);
     for (int i = 0; i < j->func->n_params; i++)
         data[i] = runner_data(j->runner, j->first + i);
-    struct deviation worst = { j->m->max_rel_err, j->m->error_of_bound };
+    struct deviation worst = {0};
+    if (!isnan(j->m->max_rel_err))        /* not the first comparison */
+        worst = (struct deviation){ j->m->max_rel_err, j->m->error_of_bound };
     bool ok = compare_outputs(j, o, data, &worst, e);
     free(data);
     j->m->tolerance = oracle_tolerance(j->program);

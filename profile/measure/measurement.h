@@ -1,6 +1,7 @@
 /* A measurement of one program, the options of measuring, and the callback for progress. */
 #ifndef TS_PROFILE_MEASUREMENT_H
 #define TS_PROFILE_MEASUREMENT_H
+#include <math.h>
 #include "kernels/base/subprocess.h"
 #include "kernels/program/program.h"
 #include "profile/child/stats.h"
@@ -97,10 +98,12 @@ struct measurement {
     char compiler[128], code[20], isa[16]; int threads; double build_s, total_s; uint64_t seed;
 };
 
-/* Whether a result was compared with the reference. The errors have a meaning only in that case. */
+/* Whether a result was compared with the reference. The errors have a meaning only in that case.  A
+ * kernel that writes outside its buffers is wrong without a comparison. */
 static inline bool measurement_compared(const struct measurement *m)
 {
-    return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
+    return !isnan(m->max_rel_err) && (m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG
+                                      || m->outcome == OUTCOME_ILL);
 }
 
 static inline bool latency_spreads(const struct latency *l)

@@ -102,7 +102,7 @@ static bool no_run(const char *id, struct err *e)
     return err_fix(e, "tilescope records runs");
 }
 
-/* Fails when the run does not exist, belongs to another machine, or another process works on it. */
+/* Fails when the run does not exist, belongs to another machine, or a process works on it. */
 static bool may_resume(struct records *r, const char *id, struct err *e)
 {
     struct arena *a = arena_new();
@@ -175,8 +175,8 @@ bool records_seek_run(struct records *r, const char *id, bool *found, struct err
     return ok;
 }
 
-/* Returns a number that orders states.  Of two copies of one run, that with the larger number is
- * the later one. */
+/* Returns a number that orders states.  Of two copies of one run, that with the larger number
+ * counts as the later one. */
 static int finality(enum run_state s)
 {
     return s == RUN_FINISHED ? 3 : s == RUN_SETTLED ? 2 : s == RUN_STOPPED ? 1 : 0;
@@ -281,8 +281,8 @@ void records_of_candidate(struct arena *a, struct record *out, const struct tune
     out->measure_s = c->measure_s;
 }
 
-/* Returns a hash of the exported line without the task.  Two records of a run that have equal
- * hashes are copies of one record. */
+/* Returns a hash of the exported line without the task and the machine.  Two records of a run with
+ * equal hashes count as copies of one record. */
 static uint64_t content_of(const struct record *rec)
 {
     struct str line = {0};

@@ -1,16 +1,16 @@
-/* The records: one SQLite file that stores every measurement of the tuner as soon as it is made.
+/* The records: one SQLite file.  The tuner adds each trial to it as soon as the trial is measured.
  *
  * A task is an operator (canonical), a number of threads and an instruction set.  A run is one
  * tuning of a task on one machine; a record is one trial of a run.  Records of other machines are
  * listed, exported and merged, but never used as results of this machine.
  *
- * Each record is a transaction of its own in a write-ahead log.  So kill -9 loses no record whose
- * records_add has returned, and several processes may write at once.  The file is not synced for
- * every record: a power cut may lose the last few, but never damages the file.
+ * records_add commits each record to a write-ahead log.  So kill -9 loses no record whose
+ * records_add has returned, and several processes may have the file open for writing.  The file is
+ * not synced for every record: a power cut may lose the last few, but does not damage the file.
  *
- * Unless stated otherwise, errors are ERR_IO: the file is damaged, newer, read-only, full or busy,
- * and *e has the fix.  No function moves, repairs or deletes a file unasked.  Only one thread at a
- * time may use a struct records.  Texts are bound parameters, so any text is safe. */
+ * Unless stated otherwise, errors are ERR_IO: for example, the file is damaged, newer, read-only,
+ * full or busy.  No function moves, repairs or deletes a file unasked.  Only one thread at a time
+ * may use a struct records.  Texts are bound parameters, so any text is safe. */
 #ifndef TS_SESSIONS_RECORDS_H
 #define TS_SESSIONS_RECORDS_H
 #include "profile/measure/measure.h"
@@ -23,8 +23,8 @@ enum { RECORDS_VERSION = 40 };
 /* Opens for writing, and creates a missing file. path NULL means records_path, whose
  * ERR_ENV says that there is no folder for the file. */
 bool records_open(const char *path, struct records **out, struct err *e);
-/* Opens for reading; works in a read-only folder.  A missing file counts as an empty one
- * (records_exists tells them apart). */
+/* Opens for reading; works in a read-only folder if the file was closed properly.  A missing file
+ * counts as an empty one (records_exists tells them apart). */
 bool records_open_reading(const char *path, struct records **out, struct err *e);
 void records_close(struct records *r);                   /* r may be NULL */
 /* Sets *out to $TILESCOPE_RECORDS, else to dir_data()/records.db. */
@@ -38,8 +38,8 @@ void records_set_machine(struct records *r, const char *fingerprint);
 
 /* --- Runs ------------------------------------------------------------------------------------- */
 
-/* RUN_KILLED is never stored.  A query returns it for a stored RUN_RUNNING whose process is
- * dead. */
+/* RUN_KILLED is never stored.  A query returns it for a stored RUN_RUNNING whose process does not
+ * run here. */
 enum run_state { RUN_RUNNING, RUN_FINISHED, RUN_STOPPED, RUN_SETTLED, RUN_KILLED };
 extern const char *const records_state_name[];               /* "running" "finished" "stopped"... */
 
@@ -58,15 +58,15 @@ struct record_run {
 };
 
 /* Starts a run of this process on this machine.  Uses spec, isa, threads, strategy, options, seed
- * and budget of *run; stores the new run's id in id. */
+ * and budget of *run; stores the new run's id in id.  Can also fail with ERR_ENV. */
 bool records_run_start(struct records *r, const struct record_run *run, char id[RUN_ID],
                        struct err *e);
-/* Continues a stopped, killed or finished run in this process.  Fails with ERR_NAME when there is
- * no such run, and with ERR_STEP when another process works on it or it belongs to another
- * machine. */
+/* Continues a run in this process.  Fails with ERR_NAME when there is no such run, and with
+ * ERR_STEP when a process works on the run or the run belongs to another machine. */
 bool records_run_resume(struct records *r, const char *id, struct err *e);
 /* Ends a run. state: RUN_FINISHED if it spent its budget, RUN_STOPPED if somebody stopped it,
- * RUN_SETTLED if it ended by itself because it gained little (search_opts.settle_s). */
+ * RUN_SETTLED if it ended by itself because it gained little (search_opts.settle_s).  Fails with
+ * ERR_NAME when there is no such run. */
 bool records_run_end(struct records *r, const char *id, enum run_state state, struct err *e);
 
 /* --- Records ---------------------------------------------------------------------------------- */
@@ -87,10 +87,10 @@ struct record {
     double compile_s, measure_s;         /* NAN = unknown */
     uint64_t features;                   /* hash of the cost model's features; 0 = none */
     /* The time that the GPU memory simulator computed; 0 = none.  A record with such a time was not
-     * timed: it has no samples, and queries about times ignore it.  The run's options name the
-     * GPU. */
+     * timed: it has no samples, and a filter with `good` does not select it.  The run's options
+     * name the GPU. */
     double simulated_ms;
-    /* The members below are set by records_add and by queries. */
+    /* Queries set the members below; records_add ignores them. */
     const char *spec, *isa; int threads;
     const char *machine, *version, *date;
 };
@@ -145,8 +145,8 @@ bool records_list(struct records *r, const struct record_filter *f, struct arena
  * for lack of a tool or memory. */
 bool records_find(struct records *r, const char *spec, int threads, const char *isa,
                   const char *steps, struct arena *a, const struct record **out, struct err *e);
-/* Lists the k fastest correct records that f selects, each with different steps.  Ignores the
- * members good, failed, fastest and limit of f. */
+/* Lists the k fastest correct records that f selects, but of those with the same spec and steps
+ * only the fastest.  Ignores the members good, failed, fastest and limit of f. */
 bool records_best(struct records *r, const struct record_filter *f, int k, struct arena *a,
                   const struct record **out, int *n, struct err *e);
 
@@ -155,22 +155,23 @@ bool records_best(struct records *r, const struct record_filter *f, int k, struc
 bool records_runs(struct records *r, const struct record_filter *f, struct arena *a,
                   const struct record_run **out, int *n, struct err *e);
 
-/* A task on one machine, with a summary of its records.  records_tasks lists them by number. */
+/* A task on one machine, with a summary of the records that the filter selects.  records_tasks
+ * lists the tasks by number. */
 struct record_task {
     int64_t task;
     const char *spec, *isa; int threads;
     const char *machine;
     int64_t n_records, n_good, n_runs;
     double best_ms, best_gflops;         /* of the correct records; 0 = none */
-    const char *last;                    /* date of the latest record; "" = none */
+    const char *last;                    /* date of the latest record */
 };
 bool records_tasks(struct records *r, const struct record_filter *f, struct arena *a,
                    const struct record_task **out, int *n, struct err *e);
 
 /* --- Exchange --------------------------------------------------------------------------------- */
 
-/* Appends JSON lines (sessions/schema.md): one for each run, followed by the lines of its
- * records. */
+/* Appends JSON lines (sessions/schema.md): one for each run with records that f selects, followed
+ * by the lines of these records. */
 bool records_export(struct records *r, const struct record_filter *f, struct str *out,
                     int64_t *n_records, struct err *e);
 /* Append one line of the exchange format, without the newline.  If rec->spec is NULL, the line
@@ -193,25 +194,25 @@ struct records_added { int64_t runs, records, known; };
 bool records_import(struct records *r, const char *name, const char *text, size_t n,
                     const struct cancel *c, struct records_added *out, struct err *e);
 /* Adds all runs and records of another records file, which stays as it is.  On an error it adds
- * nothing. */
+ * nothing.  ERR_CANCEL: cancelled.  ERR_NAME: the two files have different runs of one name. */
 bool records_merge(struct records *r, const char *path, const struct cancel *c,
                    struct records_added *out, struct err *e);
 
 /* --- Housekeeping ----------------------------------------------------------------------------- */
 
 struct records_pruned { int64_t records, runs; };
-/* Deletes the records that f selects, then the runs that have no records left.  Keeps the `keep`
- * fastest correct records of each task and machine, and all records of runs in progress.  If `dry`
- * is set, only counts what it would delete. */
+/* Deletes the records that f selects, then those of their runs that have no records left.  Keeps
+ * the `keep` fastest correct records of each task and machine, and all records of runs in progress.
+ * If `dry` is set, only counts what it would delete. */
 bool records_prune(struct records *r, const struct record_filter *f, int64_t keep, bool dry,
                    struct records_pruned *out, struct err *e);
 /* Checks the whole file.  Fails with ERR_IO, which says what is damaged. */
 bool records_check(struct records *r, struct err *e);
 /* Whether the file is damaged.  Sets *e in any case: to the damage, or else to ERR_STEP if the file
- * is intact, or to the reason why it cannot be used (it belongs to another program or a newer
- * tilescope, is locked, or is missing). */
+ * is intact, or to the reason why it cannot be used (for example, it belongs to another program or
+ * a newer tilescope, is locked, or is missing). */
 bool records_damaged(const char *path, struct err *e);
-/* Renames an unusable file and its log to FILE.aside-N; *moved is the new name.  After an error,
- * both have their old names. */
+/* Renames a file and its log to FILE.aside-N and FILE.aside-N-wal; *moved is the new name of the
+ * file.  On an error it renames both back. */
 bool records_set_aside(const char *path, struct str *moved, struct err *e);
 #endif

@@ -31,7 +31,7 @@
     " (SELECT min(record.min_ms) FROM record WHERE record.run = run.id AND " GOOD_RECORD ")," \
     " run.state, is_alive(run.owner)"
 
-/* records_fields_read reads a row; its texts still belong to the statement.  records_fields_copy
+/* records_fields_read reads a row, whose texts still belong to the statement.  records_fields_copy
  * then copies the texts into arena a. */
 extern const struct fields records_fields, records_run_fields, records_task_fields;
 void records_fields_read(sqlite3_stmt *s, struct fields f, void *out);
@@ -50,26 +50,27 @@ struct records {
     sqlite3 *db;
     char path[1024];
     struct str machine;
-    /* exists: the file existed before; reading: opened only for reading; other: it is the source of
-     * a merge; foreign: it is the database of another program */
+    /* exists: the file existed before it was opened; reading: opened only for reading; other: the
+     * source of a merge; foreign: the database of another program */
     bool exists, reading, other, damaged, foreign;
     sqlite3_stmt *kept[SQL_COUNT];
-    char run_id[RUN_ID];                 /* the run looked up last ("": none); then its row */
+    /* the run found last ("": none); the row ids of this run, its task and its machine */
+    char run_id[RUN_ID];
     int64_t run_row, run_task, run_machine;
 };
 
-/* Like records_open_reading, for the source of a merge: its errors do not advise to move that
- * file. */
+/* Like records_open_reading, for the source of a merge: errors do not advise to move the file, and
+ * a file of an older version is upgraded in memory only. */
 bool records_open_other(const char *path, struct records **out, struct err *e);
-/* Sets *e to SQLite's error of the last call, and its fix. doing: what was tried, like "write the
- * records".  Returns false. */
+/* Sets *e to SQLite's error of the last call, with a fix for the common ones. doing: what was
+ * tried, like "write the records".  Returns false. */
 bool records_fail(struct records *r, struct err *e, const char *doing);
 /* Returns a statement of records.def, ready to bind, or NULL with *e. */
 sqlite3_stmt *records_sql(struct records *r, enum records_sql which, struct err *e);
 /* Runs SQL without results. */
 bool records_exec(struct records *r, const char *sql, struct err *e);
-/* Begin and end a transaction.  records_end commits it if `ok` is set; else it rolls it back and
- * returns false. */
+/* Begin and end a transaction.  records_end commits it if `ok` is set.  Else, or when that fails,
+ * records_end rolls it back and returns false. */
 bool records_begin(struct records *r, struct err *e);
 bool records_end(struct records *r, bool ok, struct err *e);
 /* Runs a prepared statement that returns no row. */

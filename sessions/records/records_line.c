@@ -1,5 +1,5 @@
-/* Reads a line of the exchange format strictly.  Printing the record (records_print.c) gives the
- * same text again, so a hash of this text identifies the record. */
+/* Reads a line of the exchange format strictly.  A record that was printed (records_print.c), read
+ * and printed again has the same text, so a hash of this text identifies the record. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -60,9 +60,9 @@ static int column_of(const char *line, const char *key)
     return 1;
 }
 
-/* The error shows only SHOWN bytes of a line, because lines are long: the first ones if column col
- * is among them, else those from col on.  It shows at least the last LEAST bytes.  If they do not
- * begin at column 1, err_print draws no caret. */
+/* The error shows at most SHOWN bytes of a line, because lines are long: the first ones if column
+ * col is among them; else "..." and the bytes from col on, or the last LEAST bytes if fewer follow.
+ * In the second case err_print draws no caret. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line)
 {
     enum { SHOWN = 72, LEAST = 30 };

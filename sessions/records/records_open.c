@@ -224,7 +224,7 @@ static void immutable_uri(struct str *out, const char *path)
     str_add(out, "?immutable=1");
 }
 
-/* Whether a write-ahead log exists.  It can have records that are not yet in the file. */
+/* Whether there is a write-ahead log with content, which can have records that the file lacks. */
 static bool has_log(const char *path)
 {
     struct str log = {0};
@@ -552,7 +552,7 @@ bool records_damaged(const char *path, struct err *e)
     return found;
 }
 
-/* The database, and before it its log, which has records that the database lacks. */
+/* The endings of the log, its index and the database, in the order in which they are renamed. */
 static const char *const part[] = { "-wal", "-shm", "" };
 struct part_names { char from[1200], to[1200]; };
 

@@ -1,4 +1,5 @@
-/* Prints records and runs as JSON, one per line, for the exchange format and for --json. */
+/* Prints runs and records as JSON lines for the exchange format; and runs, records and tasks as
+ * lists for --json. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -96,7 +97,7 @@ void records_json(struct str *out, const struct record *rec)
         str_printf(out, ", \"features\": \"%016llx\"", (unsigned long long)rec->features);
     else
         str_add(out, ", \"features\": null");
-    if (rec->simulated_ms > 0)            /* lines of older versions do not have this key */
+    if (rec->simulated_ms > 0)            /* left out if 0, as in lines of older versions */
         number_key(out, "simulated_ms", rec->simulated_ms);
     add_fields(out, fields_part(records_fields, "version", NULL), rec);
     str_add(out, "}");

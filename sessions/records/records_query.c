@@ -129,7 +129,7 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
     int rc;
     records_where(r, f, true, &c);
     const char *order = !f->fastest ? " ORDER BY record.run, record.trial, record.id"
-                      /* this order uses an index */
+                      /* for one task, this order uses the index record_best */
                       : f->good ? " ORDER BY record.min_ms, record.id"
                       : " ORDER BY record.min_ms IS NULL, record.min_ms, record.id";
     if (!select_rows(r, RECORD_COLUMNS, FROM_RECORDS, &c, order, f->limit, &s, e))
@@ -145,7 +145,7 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
 struct record_gather {
     struct arena *a;
     VEC(struct record) list;
-    int most;  /* 0: take all records; else take this many at most, each with different steps */
+    int most;  /* 0: take all records; else at most so many, no two with the same spec and steps */
     int *place, room;  /* hash table of `room` entries: 0 (empty), or 1 + an index in `list` */
 };
 

@@ -262,6 +262,7 @@ static void wrong_kernels_are_never_timed(void **state)
         if (m.outcome != table[i].outcome)
             fail_msg("%s: %s: %s", table[i].edit, outcome_name[m.outcome], m.reason);
         assert_contains(m.reason, table[i].part);
+        assert_int_equal(measurement_compared(&m), i < 2);
         assert_false(m.verified);
         assert_int_equal(m.latency.runs, 0);
         assert_true(m.gflops == 0);

@@ -269,6 +269,26 @@ static void test_idle_splits(void **state)
     history_free(h);
 }
 
+/* The moved step is no other step. */
+static void moves_count_the_others(void **state)
+{
+    (void)state;
+    struct history *h = must_open("gmm m=64 k=32 n=512");
+    struct str s = {0};
+    must_run(h, "loop split C N 32");
+    must_run(h, "loop split C M 8");
+    must_run(h, "move 1 2");
+    history_rebased_print(h, &s);
+    assert_string_equal(str_text(&s), "1 other step replayed; u undoes this change");
+    str_clear(&s);
+    must_run(h, "loop split C K 4");
+    must_run(h, "move 3 1");
+    history_rebased_print(h, &s);
+    assert_string_equal(str_text(&s), "2 other steps replayed; u undoes this change");
+    str_free(&s);
+    history_free(h);
+}
+
 /* A name that a change gives to another part of a split loop is pointed out. */
 static void test_other_loops(void **state)
 {
@@ -631,6 +651,7 @@ int main(void)
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_other_loops), cmocka_unit_test(test_idle_splits),
         cmocka_unit_test(test_moves_beside_undone_steps),
+        cmocka_unit_test(moves_count_the_others),
         cmocka_unit_test(test_held_are_named), cmocka_unit_test(test_known_steps_are_measured),
         cmocka_unit_test(test_undo_over_later_steps), cmocka_unit_test(test_said),
            cmocka_unit_test(test_kept),
