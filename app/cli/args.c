@@ -49,7 +49,7 @@ static const char *cmd_title(enum cmd cmd)
     return cmd == CMD_SCREEN ? "the screen" : args_cmd[cmd].name;
 }
 
-/* Refuses an unknown option, the first n bytes of `word`; suggests the nearest option of cmd. */
+/* Refuses an unknown option, the first n bytes of `word`; suggests a similar option of cmd. */
 static bool unknown_option(enum cmd cmd, const char *word, size_t n, struct err *e)
 {
     const char *candidate[OPT_COUNT];
@@ -72,7 +72,7 @@ static bool give(struct args *a, enum opt o, const char *value)
     return true;
 }
 
-/* Whether every part of the list `word` occurs in the operand "[word,word,...]". */
+/* Whether `word` is a list of parts that all occur in the operand "[word,word,...]". */
 static bool is_listed(const char *operand, const char *word)
 {
     bool all = *word != '\0';
@@ -126,7 +126,7 @@ static bool parse_long(struct args *a, char **argv, int argc, int *i, struct err
     return give(a, o, argv[*i]);
 }
 
-/* Parses -o FILE, -oFILE and -CM (several flags). */
+/* Parses -o FILE, -oFILE, -o=FILE and -CM (several flags). */
 static bool parse_letters(struct args *a, char **argv, int argc, int *i, struct err *e)
 {
     const char *word = argv[*i];

@@ -44,16 +44,18 @@ struct args {
     VEC(struct given) given;                               /* options in the order given */
 };
 
-/* Reads a command line. The command is the first word that is not an option. Options are written
- * `--name value`, `--name=value`, `-n value` or `-nvalue`; `--` ends them; a lone `-` is a word.
+/* Reads a command line. The command is the first word that is not an option, if this word names a
+ * command and stands before `--`; else it is CMD_SCREEN. Options are written `--name value`,
+ * `--name=value`, `-n value` or `-nvalue`, and several flags together as `-CM`. `--` ends the
+ * options. A lone `-` is a word.
  *
  * An option whose operand is in brackets may be given without a value; the value is then "". The
  * argument after such an option is its value only if it fits the operand: "[word,word]" takes a
  * list of these words, "[NAME.json]" takes a word with that ending, and any other operand takes a
  * word that is not an option.
  *
- * ERR_SYNTAX: an unknown option (the fix names the nearest one), an option that the command does
- * not take, or a missing or surplus value. The caller frees *out, even after an error. */
+ * ERR_SYNTAX: an unknown option (the fix names a similar one), an option that the command does not
+ * take, or a missing or surplus value. The caller frees *out, even after an error. */
 bool args_parse(int argc, char **argv, struct args *out, struct err *e);
 void args_free(struct args *a);
 

@@ -416,7 +416,8 @@ static int open_screen(const struct cli *c, bool tour)
     return code;
 }
 
-/* Refuses a first word that is not a command, file or operator; suggests the nearest one. */
+/* Refuses a first word that is not a command, file or operator; suggests a similar command or
+ * operator. */
 static int unknown_word(const struct cli *c, const char *word)
 {
     const char *candidate[CMD_COUNT + 64];

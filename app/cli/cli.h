@@ -31,20 +31,21 @@ struct opened {
 };
 /* One line of a script. file: the name of the script, for messages; "<stdin>" for "-". */
 struct cli_line { const char *file; int number; const char *text; };
-/* Calls `run` for each line of the file at path, in order, until a call returns false. */
+/* Calls `run` for each line of the file at path, in order, until a call returns false.  Refuses a
+ * session file, and a file with NUL bytes. */
 bool cli_each_line(const char *path, bool (*run)(void *of, const struct cli_line *l, struct err *e),
                    void *of, struct err *e);
 
 /* Opens the operands of the command line as one session: a file, or an operator in one or several
  * words.  Returns EXIT_FINE; on failure prints the error and returns its exit code. */
 int cli_open(const struct cli *c, struct opened *out);
-/* Like cli_open, but if an ONNX model has unsupported nodes, prints the list of all its nodes.
- * out->session is then NULL; the exit code is still EXIT_FINE for `show`. */
+/* Like cli_open, but if an ONNX model has unsupported nodes, prints the list of all its nodes, sets
+ * out->session to NULL, and returns EXIT_FINE for `show` and EXIT_LACKS for other commands. */
 int cli_open_or_list(const struct cli *c, struct opened *out);
-/* Whether a session is a network: an ONNX model of several kernels, without steps. */
+/* Whether a session is a network: a model or a network file, of several kernels, without steps. */
 bool cli_is_network(const struct session *s);
 /* If --kernel is given, opens the kernel that --kernel names as a session of its own, frees the
- * network *s, and stores that session in *s. */
+ * network *s, and stores the kernel's session in *s. */
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e);
 /* Refuses options that only networks take if s is no network, and options that networks do not take
  * if it is one. */
@@ -112,11 +113,13 @@ int cli_onnx_fail(const struct cli *c, struct str *nodes, const struct err *e);
 void cli_help_usage(struct str *out);
 /* Appends what `CMD --help` prints: synopsis, description and options. */
 void cli_help_command(struct str *out, enum cmd cmd);
-/* Appends the help of a topic, command or operator; topic NULL: appends a list of all of them.
- * ERR_NAME: there is no help on `topic`; the fix suggests the nearest name. */
+/* Appends the help of a topic, a command, an operator or a line of the prompt; topic NULL: appends
+ * a list of the commands, topics and operators. ERR_NAME: there is no help on `topic`; the fix
+ * suggests a similar name. */
 bool cli_help_topic(struct str *out, const char *topic, struct err *e);
 
-/* Prints the error on stderr.  Returns the exit code for it. */
+/* Prints the error on stderr and returns its exit code.  After a signal, prints "cancelled" and
+ * returns EXIT_CANCELLED. */
 int cli_fail(const struct cli *c, const struct err *e);
 /* Prints an error about wrong usage and where to find help.  Returns EXIT_USAGE. */
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

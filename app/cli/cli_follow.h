@@ -5,8 +5,8 @@
 #include "explorer/tune/follow.h"
 
 /* Reads the schedule of --follow into *f, and stores its session in *of. *of owns the step lines of
- * *f. ERR_SYNTAX: it is not of the same operator as `tuned`. Without the option *of keeps its
- * value. The caller calls cli_follow_close, even after an error. */
+ * *f. ERR_SYNTAX: the schedule is of another operator than `tuned`. Without the option *of keeps
+ * its value. The caller calls cli_follow_close, even after an error. */
 bool cli_follow_open(const struct args *a, const struct session *tuned, struct follow *f,
                      struct session **of, struct err *e);
 void cli_follow_close(struct follow *f, struct session *of);

@@ -113,8 +113,8 @@ static void add_metric(struct str *out, const struct metric *m)
     str_free(&name);
 }
 
-/* Adds the events of a set that the GPU CUPTI_CHIP does not have. CUPTI knows this without a
- * GPU. */
+/* Adds which events of a set the GPU CUPTI_CHIP does not have; if it has all, in how many runs of
+ * the kernel it counts them. CUPTI knows this without a GPU. */
 static void add_chip(struct str *out, const struct event_set *s)
 {
     struct cupti_checked c;

@@ -50,7 +50,8 @@ static void without_inputs(struct arena *a, const struct opened *o, const struct
 }
 
 /* Reads the file that `opt` names: --inputs for the tensors of role TENSOR_INPUT, --expect for
- * those of role TENSOR_OUTPUT. Refuses a file that lacks an input, or that has no output. */
+ * those of role TENSOR_OUTPUT. Refuses a file that lacks an input or has no output, and an array
+ * whose number of elements is not that of its tensor. */
 static bool read_given(struct arena *a, const struct cli *c, const struct opened *o, enum opt opt,
                        enum tensor_role role, int *n, const struct network_given **out,
                        struct err *e)
@@ -126,8 +127,8 @@ static void add_text(struct str *out, const struct cli *c, const struct session 
     doc_close(&d);
 }
 
-/* Returns the meters for a network: the clock, and those that options ask for. Others are left out,
- * because it takes long to count every kernel. */
+/* Returns the meters for a network: those of --meters; else the clock, and those that other options
+ * ask for. The rest is left out, because it takes long to count every kernel. */
 static unsigned meters_of(const struct cli *c, const struct measure_opts *mo)
 {
     unsigned meters = mo->meters & METER_CLOCK;

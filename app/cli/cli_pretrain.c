@@ -74,7 +74,8 @@ static void add_entropy(struct str *out, const struct tune_agents *a)
     }
 }
 
-/* Prints " 3/72  gmm m=128 k=768 n=768  4.123 ms -> 0.612 ms  entropy 1.31, 0.98  12 s". */
+/* Prints " 3/72  gmm m=128 k=768 n=768  4.123 ms -> 0.612 ms  entropy 1.31, 0.98  12 s"; with
+ * --json keeps the numbers for the end. */
 static void visited(void *ctx, const struct pretrain_visit *v)
 {
     struct pretrainer *x = ctx;

@@ -123,7 +123,7 @@ static bool do_prune(struct ask *k, struct err *e)
 
 struct checked { int64_t n; struct arena *a; struct err *e; bool ok; };
 
-/* Checks only the syntax of a record's steps; `tune` and `best` check that they fit the
+/* Checks only the syntax of a record's steps; `tune` and `best -o` check that the steps fit the
  * operator. */
 static bool check_one(void *ctx, const struct record *rec)
 {

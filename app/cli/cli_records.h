@@ -22,7 +22,8 @@ const char *cli_records_operand(struct ask *k);  /* returns the words after the 
 /* Reads the operand into the filter. any: whether the filter selects the records of all machines if
  * --machine is not given. */
 bool cli_records_filter(struct ask *k, bool any, struct err *e);
-/* Finds the task that the operand names. ERR_NAME: there is none, or there are several. */
+/* Finds the task that the operand names. ERR_SYNTAX: there is no operand. ERR_NAME: no task or
+ * several tasks have this name. */
 bool cli_records_task(struct ask *k, struct record_task *out, struct err *e);
 
 /* cli_records_show.c: the verbs that only read. */

@@ -134,7 +134,7 @@ const char *cli_records_operand(struct ask *k)
     return text;
 }
 
-/* Sets the filter from a row number of `records list`, an operator or a session file. */
+/* Sets the filter from a task number of `records list`, an operator or a session file. */
 static bool read_task(struct ask *k, const char *text, struct err *e)
 {
     struct session *s;

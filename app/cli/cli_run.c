@@ -218,7 +218,8 @@ static bool run_one(struct run_call *r, const struct opened *o, const struct sta
 }
 
 /* Runs the states before the current one: all of them with --check, else only those at which the
- * script has a `measure` line. Then runs the states with a `measure` line on other branches. */
+ * script has a `measure` line. Then runs the states with a `measure` line that are not on the path
+ * to the current state. */
 static bool run_prefixes(struct run_call *r, const struct opened *o, struct err *e)
 {
     int n, at;

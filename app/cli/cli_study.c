@@ -57,8 +57,9 @@ static bool read_options(const struct args *a, struct study_opts *o, struct err 
 /* --- The partial report -----------------------------------------------------------------------
  *
  * After every case the report so far is written to a file in the state folder, so that a kill loses
- * at most one case. --resume without a file reads it; the end of the study deletes it. Each choice
- * of cases, variants and options has a file of its own, because the keys of its cells differ. */
+ * at most one case. --resume without a file name reads that file; the end of the study deletes the
+ * file. Each choice of cases, variants and options has a file of its own, because the keys of the
+ * cells differ. */
 
 /* The file of the partial report. mine: whether this run wrote it, or resumes it. */
 struct report_file { struct str path; bool mine; };

@@ -73,7 +73,7 @@ static void put_number(struct plot_area *p, bool vertical, double v)
     str_free(&t);
 }
 
-/* Writes the powers of ten, then their doubles, then 5 times them, where there is room. */
+/* Writes the powers of ten, then 2 and 5 times the powers, each where there is room. */
 static void put_log_numbers(struct plot_area *p, bool vertical, double lo, double hi)
 {
     static const int digit[] = { 1, 2, 5 };

@@ -8,8 +8,8 @@
 #define COMPARE_SIDE_BY_SIDE 88           /* least columns for A beside B; a narrower document has
                                            * A above B */
 
-/* Adds the names and contracts of both sides, and their times with the ratio. time NULL: they were
- * not timed. */
+/* Adds the names and contracts of both sides, and their times with the ratio. time NULL: the sides
+ * were not timed. */
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
                       const struct compared time[2], int width);
 /* Adds the lines of both texts, aligned. all: whether to add also the equal lines that are far from

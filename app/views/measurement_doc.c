@@ -81,7 +81,7 @@ void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, 
     measurement_doc_row(d, "noisy:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* Adds the reasons to doubt the latency: noise, shared cores, pages. */
+/* Adds remarks on the latency: noise, more threads than cores, huge pages. */
 static void put_doubts(struct doc *d, const struct measurement *m, int width)
 {
     struct str text = {0};

@@ -1,5 +1,5 @@
-/* The graph: a row for each tensor. The tensors from which the tensor under the cursor is computed,
- * and the tensors that are computed from it, have a bar (model_lit). */
+/* The graph: a row for each tensor. The operands and consumers of the tensor under the cursor have
+ * a bar (model_lit). */
 #include "app/views/graph_doc.h"
 #include "app/views/view.h"
 

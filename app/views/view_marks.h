@@ -13,7 +13,7 @@ struct view_marks {
 /* Sets in *look what is marked in view v. If the cursor is on a loop: the variable of the loop, and
  * the lines of code that belong to the loop. If it is on an access or a tensor: the name of the
  * tensor; in the C also its pointer and what is loaded through it (Ker, ker, ker0); in machine code
- * the instructions that come from such lines of C. In the graph: the tensors that depend on the
- * tensor under the cursor, or on which it depends. *look points into *own. */
+ * the instructions that come from such lines of C. In the graph: the operands and consumers of the
+ * tensor under the graph's cursor. *look points into *own. */
 void view_marks(const struct model *m, enum view v, struct view_marks *own, struct doc_look *look);
 #endif

@@ -40,7 +40,7 @@ static void build_lanes(struct unit_build *b, const struct tree *t, struct block
     }
 }
 
-/* Appends " W.1(2..13)", the range of a loop that was cut. */
+/* Appends " W.1(2..13)", the range of a loop that was cut, if its bounds are constant. */
 static void add_range(struct str *out, const struct tree *t)
 {
     bool known = (!t->begin || t->begin->kind == EXPR_CONST) && t->end->kind == EXPR_CONST;

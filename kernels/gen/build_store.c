@@ -260,7 +260,7 @@ static struct code_term *build_term(struct unit_build *b, const struct val *v)
 }
 
 /* Appends c, inside of an IF unless cond is NULL. Adjacent statements with the same condition share
- * an IF. */
+ * an IF.  Sets b->failed if an unrolled body gets too many statements. */
 static void add_guarded(struct unit_build *b, struct block *out, const struct expr *cond,
                         struct code *c)
 {
@@ -349,8 +349,8 @@ static void build_fold(struct unit_build *b, struct block *out, const struct exp
     add_guarded(b, out, cond, c);
 }
 
-/* Builds the store t for the current chunk of lanes as one statement.  Returns false when one
- * statement cannot do it. */
+/* Builds the store t for all lanes of the current chunk at once.  Returns false when the chunk must
+ * be cut first, for example because the condition depends on the lane. */
 static bool build_whole(struct unit_build *b, const struct tree *t, struct block *out)
 {
     struct code *c = code_new(b->u, CODE_SET);

@@ -1,5 +1,5 @@
-/* Drops statements that set registers, or elements of local or shared arrays, which no statement
- * reads, and then the loops, conditions and scopes that are empty. */
+/* Drops statements whose result no statement reads: a register, or an element of a local or shared
+ * array.  Then drops the loops, conditions and scopes that are empty. */
 #include "kernels/gen/gen_impl.h"
 
 struct dead { struct unit *u; bool *reg_read, *buffer_read; };
@@ -65,7 +65,7 @@ static bool drop_in_scope(struct dead *d, struct code *c)
     return dropped;
 }
 
-/* Drops the dead values in b.  Returns whether there were any. */
+/* Drops the dead code in b.  Returns whether there was any. */
 static bool drop(struct dead *d, struct block *b)
 {
     struct block out = { 0 };

@@ -79,13 +79,12 @@ struct gen_launch {
 struct gen_launches { int n; const struct gen_launch *launch; };
 /* Generates CUDA C for a target that is a GPU: a kernel for every nest with bound loops and for the
  * code between such nests, and a comment that lists the launches in order.  The bound loops of a
- * nest are the blocks and threads of its launch.  The
- * names of the kernels are NAME_0, NAME_1 ...  The launches are also stored in *launches, in the
- * arena of f, unless launches is NULL.
- * For such a target gen_c makes the host twin: the same kernels as C, in which one thread runs at a
- * time, block after block, and ts_entry makes the launches.  For such a target gen_c
- * and gen_cuda also fail with ERR_STEP when several kernels would share a value that is computed
- * outside of all loops. */
+ * nest are the blocks and threads of its launch.  The names of the kernels are NAME_0, NAME_1 ...
+ * The launches are also stored in *launches, in the arena of f, unless launches is NULL.
+ *
+ * For a GPU, gen_c makes the host twin: the same kernels as C, in which one thread runs at a time,
+ * block after block, and ts_entry makes the launches.  For a GPU, gen_c and gen_cuda also fail with
+ * ERR_STEP when several kernels would share a value that is computed outside of all loops. */
 bool gen_cuda(const struct func *f, const struct gen_opts *o, struct str *out,
               struct gen_launches *launches, struct err *e);
 /* Returns how often gen_c was called, by any thread: for tests and benchmarks. */
@@ -142,7 +141,8 @@ struct ts_sim {
 struct trace_use { int block, site, n, streamed; };
 /* A marked loop: the one loop of a nest whose iterations are sampled and shown over time. It is the
  * outermost loop, or a loop further inside whose iterations are still long enough.  block: the body
- * of the loop.  loops: the names of the axes from the outermost loop to this one. */
+ * of the loop.  loops: the names of the axes from the outermost loop to this one; most loops of one
+ * iteration are left out. */
 #define GEN_MAX_MARKS 64
 struct trace_mark { int block; const char *loops; };
 struct trace_table {

@@ -4,15 +4,15 @@
  *     for (k) C[i] += A[k] * B[k];     ==>       for (k) c0 += A[k] * B[k];
  *                                                C[i] = c0;
  *
- * Compilers do the same where they can prove that it is legal.  If the text does it, it is certain,
- * and the trace shows the accesses that the compiled code makes.  A buffer qualifies in a loop if
+ * Compilers do the same only where they can prove that it is legal.  The text makes it certain, and
+ * the trace shows the accesses that the compiled code makes.  A buffer qualifies in a loop if
  * the loop stores to it, and accesses it only at a few places that stay the same while the loop
  * runs.  The new code around the loop accesses these places even if the loop runs no iteration.
  * This is legal if a store before the loop initialises the place, or if every statement of the loop
  * certainly runs.
  *
  * Loads that read the same place in every iteration of an innermost loop also move before the loop,
- * if it certainly runs, contains no condition, and does not store to their buffer. */
+ * if the loop certainly runs, contains no condition, and does not store to the buffer. */
 #include "kernels/gen/gen_impl.h"
 
 #define MAX_KEPT 32  /* per loop: most places of one buffer, and most loads moved before it */
@@ -100,8 +100,8 @@ static bool surely_runs(const struct code *c)
     return true;
 }
 
-/* Returns the store before the loop that initialises k, or NULL.  Unless the place is read before
- * the loop, this store then sets the register instead. */
+/* Returns the store before the loop that initialises k, or NULL.  Unless the place is read between
+ * this store and the loop, the store then sets the register instead. */
 static struct code *initial_store(struct block *before, const struct kept *k)
 {
     for (int i = before->n - 1; i >= 0 && before->item[i]->kind == CODE_SET; i--) {

@@ -1,7 +1,7 @@
-/* A module is what is lowered, generated, loaded and called (SPEC L.1): kernels, buffers with their
- * lifetimes, and the calls of one run, in order.  An operator is a module of one kernel.  But a
- * function of more than MODULE_MOST_NESTS nests becomes one kernel per nest, because the time to
- * compile a function grows with the square of its length. */
+/* A module is the unit that is generated, loaded and called (SPEC L.1): kernels, buffers with their
+ * lifetimes, and the calls of one run, in order.  An operator becomes a module of one kernel.  If
+ * its function has more than MODULE_MOST_NESTS nests, each nest becomes a kernel, because the time
+ * to compile a function grows with the square of its length. */
 #ifndef TS_MODULE_MODULE_H
 #define TS_MODULE_MODULE_H
 #include "kernels/gen/gen.h"
@@ -37,7 +37,8 @@ struct module {
  * in the same order. */
 const struct module *module_of(const struct func *f);
 
-/* Returns a C name for the kernel of a function, which says what its main node does: "conv2d". */
+/* Returns a C name for the kernel of a function, named after its main node or its
+ * operator: "conv2d". */
 const char *module_kernel_name(const struct func *f);
 /* Sets the members `first` and `last` of the buffers b of m.  Requires these values before: first =
  * -1 where the caller fills the buffer, else n_calls; last = n_calls where the caller reads it,

@@ -304,7 +304,8 @@ static bool add_view(struct linker *k, const struct net_part *p, struct err *e)
     return true;
 }
 
-/* Sets k->lines to the steps that set the layouts in which the operands of a part arrive. */
+/* Sets k->lines to the steps that set the layouts in which the operands of a part arrive.  Leaves
+ * out constants, and operands that have another shape in the part's text. */
 static bool given_lines(struct linker *k, const struct net_part *p, struct err *e)
 {
     struct arena *pass = arena_new();

@@ -1,10 +1,10 @@
 /* A network as a module of many kernels (SPEC L.1).
  *
- * Each part of the partition is a program of its own, given by its text and step lines.  Equal
- * programs are one task, which is generated once and called several times.  A tensor between
- * kernels has the layout in which a kernel writes it.  If the program of a kernel that reads the
- * tensor wants another layout, a conversion kernel is added.  A reshape of a row-major tensor needs
- * no kernel: it is a view. */
+ * Each part of the partition, unless it is a view or depends on constants only, is a program of its
+ * own, given by its text and step lines.  Equal programs are one task, which is generated once and
+ * called several times.  A tensor between kernels has the layout in which a kernel writes it.  If
+ * the program of a kernel that reads the tensor wants another layout, a conversion kernel is added.
+ * A reshape of a row-major tensor needs no kernel: it is a view. */
 #ifndef TS_MODULE_NETWORK_H
 #define TS_MODULE_NETWORK_H
 #include "kernels/module/module.h"

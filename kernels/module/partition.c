@@ -253,7 +253,7 @@ static struct graph_statement with_own_operands(const struct writer *w,
 }
 
 /* Adds the names of the inner tensors of statement s to w->names: softmax has an Exp, for example.
- * In the text, the result has the name of the operator, so that these names have no prefix. */
+ * In the text, the result is named after the operator, and its inner tensors have no prefix. */
 static void take_inner_names(struct writer *w, const struct graph_statement *s)
 {
     const struct graph *g = w->c->g;

@@ -44,7 +44,7 @@ bool partition(struct arena *a, const struct graph *g, int n_steps, const char *
                struct partition *out, struct err *e);
 /* Whether the network of g can be cut by these steps. Its statements are simplified first. */
 bool partition_check(const struct graph *g, int n_steps, const char *const *step, struct err *e);
-/* Returns how many kernels a run has when no steps override the rule. Views and parts that depend
- * on constants only do not count. */
+/* Returns how many kernels a run has when no steps override the rule. Views, conversions,
+ * and parts that depend on constants only do not count. */
 int partition_count(const struct graph *g);
 #endif

@@ -19,7 +19,7 @@ bool cutter_is_view(const struct cutter *c, const struct cut_group *group)
     return group->n == 1 && compose_op_kind(c->g->statement[group->member[0]].op) == COMPOSE_VIEW;
 }
 
-/* Whether a statement only moves elements. By the rule, the statement after it begins a kernel. */
+/* Whether a statement only moves elements. By the rule, no statement joins its kernel. */
 static bool is_movement(const struct graph_statement *s)
 {
     enum compose_kind kind = compose_op_kind(s->op);
@@ -38,7 +38,7 @@ static bool is_constant(const struct cutter *c, const struct graph_statement *s)
 }
 
 /* Returns the group that statement s joins by the rule; -1: it begins a group. A jump
- * (compose_ops.h) always begins one: if its operand stayed inside its kernel, a check could not
+ * (compose_ops.h) always begins one: if the operand of a jump were not stored, a check could not
  * tell a rounding error of the operand from a wrong result. */
 static int group_to_join(const struct cutter *c, const struct graph_statement *s, bool constant)
 {
@@ -227,7 +227,8 @@ static bool join(struct cutter *c, const char *first, const char *second, struct
     return true;
 }
 
-/* Checks that every tensor that a kernel reads from another kernel is the result of that one. */
+/* Checks that every tensor that a kernel reads from another kernel is the result of that
+ * other kernel. */
 static bool is_sound(const struct cutter *c, struct err *e)
 {
     for (int i = 0; i < c->g->n_statements; i++) {

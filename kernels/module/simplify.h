@@ -23,8 +23,8 @@ int simplify_n_passes(void);
 const struct simplify_pass *simplify_pass(int i);
 unsigned simplify_default(void);          /* the passes that are on: bit i for pass i */
 
-/* Runs the passes whose bits are set in `passes` over the statements of g, again and again until
- * none changes anything.  Sets *out to a new graph in a, and counts[i] to the number of changes
+/* Runs the passes whose bits are set in `passes` over the statements of g, until none of these
+ * passes changes anything.  Sets *out to a new graph in a, and counts[i] to the number of changes
  * that pass i made (counts may be NULL).  For a graph without statements (one operator), *out is g.
  * Fails if the graph becomes too large, or is of a narrow type. */
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,

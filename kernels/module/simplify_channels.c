@@ -6,8 +6,8 @@
 #include <float.h>
 #include <math.h>
 
-/* Whether i is a convolution or product with constant weights that a later operation can be merged
- * into: it has no function, and only one statement reads it. */
+/* Whether a later operation can be merged into i: i is a convolution or product with constant
+ * weights and bias, has no function, and rewrite_is_inner holds. */
 static bool is_weighted(const struct rewrite *r, int i)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);
@@ -88,7 +88,7 @@ static void merge_terms(struct rewrite *r, int i, int w, struct channel_terms by
     rewrite_set(r, i, s.op, arg, arg[2] >= 0 ? 3 : 2, "%s%s", s.params, word ? " bias=1" : "");
 }
 
-/* Makes statement i compute scale * x + shift, for an x that has no weights to scale. */
+/* Makes statement i compute scale * x + shift, for an x into which this cannot be merged. */
 static void set_terms(struct rewrite *r, int i, int x, struct channel_terms by)
 {
     const struct tensor shape = rewrite_at(r, x)->shape;
@@ -100,7 +100,7 @@ static void set_terms(struct rewrite *r, int i, int x, struct channel_terms by)
 }
 
 /* Rewrites batchnorm(x, g, b, m, v) as scale * x + shift, where scale = g / sqrt(v + eps) and shift
- * = b - m * scale. Merges it into x if x has weights. */
+ * = b - m * scale. Merges it into x if x has weights and its channels are dim 1. */
 static bool merge_batchnorm(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);

@@ -9,9 +9,9 @@
 #include "kernels/base/vec.h"
 #include "kernels/module/simplify.h"
 
-/* A statement, a declaration (op is "input" or "const"), or an inner tensor (op is "").  Statement
- * arg[0] computes an inner tensor on the way to its result, and other statements or outputs name
- * it. */
+/* A statement, a declaration (op is "input" or "const"), or an inner tensor (op is "").  An inner
+ * tensor is one that statement arg[0] computes on the way to its result, and that an output or an
+ * argument of another statement names. */
 struct rewrite_stmt {
     const char *name, *op, *params;
     int n_args, *arg;                     /* numbers of statements */
@@ -43,10 +43,10 @@ static inline const struct rewrite_stmt *rewrite_at(const struct rewrite *r, int
 /* Whether the operator of statement i is `op`.  If both a family and an operator for any rank have
  * this name: whether it is the operator for any rank. */
 bool rewrite_is(const struct rewrite *r, int i, const char *op);
-/* Whether the operator of i is in the list ops, which is separated by blanks. */
+/* Like rewrite_is, for the list ops, which is separated by blanks. */
 bool rewrite_is_any(const struct rewrite *r, int i, const char *ops);
-/* Whether i is a statement whose result only one argument of one statement reads. A pass can then
- * merge i into this statement. */
+/* Whether i is a statement that has arguments, is neither an output nor fixed, and is read by one
+ * argument of one live statement. A pass can then merge i into this reader. */
 bool rewrite_is_inner(const struct rewrite *r, int i);
 bool rewrite_same_shape(const struct rewrite *r, int i, int j);
 /* Whether statement i is a constant whose elements are all the same number, *v. */
@@ -63,7 +63,7 @@ int rewrite_list(const struct rewrite *r, int i, const char *name, int64_t *out)
 void rewrite_set(struct rewrite *r, int i, const char *op, const int *arg, int n_args,
                  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Adds a statement of this shape and returns its number. Its name is that of statement `by` with
- * "_SUFFIX" appended. */
+ * "_SUFFIX" appended, and with more "_" if the name is taken. */
 int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tensor *shape,
                 const char *op, const int *arg, int n_args, const char *fmt, ...)
     __attribute__((format(printf, 8, 9)));
@@ -73,7 +73,8 @@ bool rewrite_replace(struct rewrite *r, int i, int j);
 /* Sets `fixed` for the statement of this name, and for the statements that can have an inner tensor
  * of this name. Returns whether one of these was a statement with arguments and not yet fixed. */
 bool rewrite_fix(struct rewrite *r, const char *name);
-/* Returns v as text. Reading the text gives the same double; if v is a float, the same float. */
+/* Returns v as text. Reading the text as a double gives v. If v is a float, the text can be
+ * shorter: then reading it as a float gives v. */
 const char *rewrite_text(struct rewrite *r, double v);
 
 /* The passes. Each tries to rewrite statement i, and returns whether it has. */

@@ -1,4 +1,4 @@
-/* Passes over matrix products. With constant matrices, they all become matmul(x, w, bias). */
+/* Passes over matrix products. Most products with constant matrices become matmul(x, w, bias). */
 #include "kernels/module/simplify_impl.h"
 
 /* Whether c is a constant with one element for each column of product i: a vector, or a tensor that
@@ -48,7 +48,8 @@ bool pass_gemm(struct rewrite *r, int i)
 }
 
 /* Moves a factor of one operand of product i into the other operand, if the other operand is
- * constant.  If not, moves the factor behind the product, where later statements can merge it. */
+ * constant.  If not, and if the product has no bias and no function, moves the factor behind the
+ * product, where later statements can merge it. */
 bool pass_scale(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);

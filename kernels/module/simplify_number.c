@@ -8,8 +8,8 @@
 
 /* --- Arithmetic with numbers ------------------------------------------------------------------ */
 
-/* Matches "x OP number" and "number OP x". Returns x; -1: i is neither. *v: the number; *first:
- * whether it is the first operand. */
+/* Matches "x OP number" and "number OP x". Returns x; -1: i is neither, or x has another shape
+ * than i. *v: the number, which is finite; *first: whether the number is the first operand. */
 static int with_number(const struct rewrite *r, int i, double *v, bool *first)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);

@@ -27,7 +27,7 @@ struct onnx_tensor {
     int64_t elems;
     const f32 *f;
     const int64_t *i;
-    bool one;  /* whether f or i has only one number, which all elements have as their value */
+    bool one;  /* whether f or i holds a single number, which is the value of every element */
 };
 
 enum onnx_attr_kind { ATTR_INT, ATTR_FLOAT, ATTR_TEXT, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR,
@@ -44,8 +44,8 @@ struct onnx_attr {
 };
 
 struct onnx_node {
-    /* name: the node's own name, or the name of its first output; domain: "" for the default one,
-     * "ai.onnx" */
+    /* name: the node's own name, else the name of its first output, else "#" and its index;
+     * domain: "" for the default domain, "ai.onnx" */
     const char *name, *op, *domain;
     int n_in, n_out, n_attr;
     const char *const *in, *const *out;   /* "" for an optional input or output that is left out */
@@ -62,13 +62,14 @@ struct onnx_port {
     const char *dim_name[ONNX_MAX_RANK];
 };
 
-/* The shape that a model declares for a value inside its graph (value_info).  An open dim is -1. */
+/* The shape that a model declares for a value inside its graph (value_info).  A dim
+ * that is open or 0 is -1. */
 struct onnx_declared { const char *name; int rank; const int64_t *dims; };
 
 struct onnx_file;
 struct onnx_model {
     struct arena *arena;
-    void *data;                           /* the bytes of the file; large tensors point into them */
+    void *data;                           /* the bytes of the file; large f32 tensors lie in them */
     const char *file;                     /* path of the file; NULL: read from memory */
     const struct onnx_file *external;     /* other files with its data (onnx_external.h) */
     const char *name, *producer;          /* name of the graph; program that wrote it, or "" */
@@ -88,8 +89,8 @@ bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model *
                struct err *e);
 bool onnx_load(const char *path, struct onnx_model **out, struct err *e);
 void onnx_free(struct onnx_model *m);
-/* Sets open dims from a text like "batch=1,sequence=128".  Fails when a name in it is not the name
- * of an open dim of an input. */
+/* Sets open dims from a text like "batch=1,sequence=128".  Fails when the text has another form, a
+ * size is not positive or too large, or no open dim of an input has a given name. */
 bool onnx_set_dims(struct onnx_model *m, const char *dims, struct err *e);
 void onnx_open_dims(struct onnx_model *m);  /* makes dims open again that onnx_set_dims has set */
 /* Reads a file with a single tensor, such as test data. */
@@ -99,18 +100,18 @@ bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tenso
 /* A tensor of the imported graph, and the value of the model that it stands for. */
 struct onnx_binding {
     const char *tensor, *value;  /* name of the tensor; name of the value ("": not in the model) */
-    const struct onnx_tensor *data;  /* of a constant, or integers given for an input; else NULL */
+    const struct onnx_tensor *data;  /* of a constant or of given integers, as floats; else NULL */
 };
 struct onnx_graph {
     struct str text;                      /* the statements; "" when a node is not supported */
     struct str notes;                     /* model, producer, and the assumptions of the import */
     VEC(struct onnx_binding) input, output;  /* input: the inputs and the constants */
-    /* n_unsupported does not count nodes that only depend on unsupported ones */
+    /* n_unsupported does not count nodes whose reason begins with ONNX_DEPENDS */
     int n_nodes, n_unsupported;
-    /* per node: why it is not supported; NULL: it is supported.  It begins with ONNX_DEPENDS if
-     * only the result of another node is missing. */
+    /* per node: why it is not supported; NULL: it is supported.  The reason begins with
+     * ONNX_DEPENDS if the node reads a missing result of another node. */
     const char **reason;
-    const char **shape;                   /* per node: the shape of its first output, or "" */
+    const char **shape;                   /* per node: the shape of its first output, or NULL */
     struct arena *arena;
 };
 /* Translates a model to statements. given: data of some inputs, for operators whose translation
@@ -120,9 +121,10 @@ bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *gi
                  struct onnx_graph *out, struct err *e);
 void onnx_graph_free(struct onnx_graph *g);
 /* Returns the data, as floats, of the initializer `name`, or of the value `name` that nodes compute
- * from constants.  Returns NULL when the model has no such constant, or one with an integer that
- * float32 cannot hold exactly.  The result lives as long as the model.  For a name that ends in
- * ?DIMS, the value is computed with these sizes of open dims (onnx_set_dims). */
+ * from constants.  Returns NULL when the model has no such constant, when all elements of a
+ * computed one share one number (`one`), or when float32 cannot hold one of its integers exactly.
+ * The result lives as long as the model.  For a name that ends in ?DIMS, the value is computed with
+ * these sizes of open dims (onnx_set_dims). */
 const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name);
 /* Prints a line per node: operator, name, and the shape or why the node is not supported. */
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g);

@@ -1,6 +1,7 @@
 /* Translates Einsum of one or two tensors.  Two tensors x and y become a product of batches of
- * matrices.  There are three kinds of letters: batch (in x, y and the result), summed (in x and y
- * only), and kept (in x or y, and in the result).  Dims are first moved into this order:
+ * matrices.  Dims whose letter is neither in the other tensor nor in the result are summed first.
+ * That leaves three kinds of letters: batch (in x, y and the result), summed (in x and y only), and
+ * kept (in one of x and y, and in the result).  Dims are then moved into this order:
  *
  *     x: batch, kept of x, summed     y: batch, summed, kept of y
  *     result: batch, kept of x, kept of y */
@@ -29,7 +30,7 @@ static void add(struct labels *l, char c)
 }
 
 /* Reads the letters of one term, which ends at a comma, a - or the end of the text.  Refuses a term
- * in which a letter occurs twice. */
+ * with a repeated letter, another character (as in "..."), or more than MAX_RANK letters. */
 static bool read_term(struct imp *im, const char **s, struct labels *out)
 {
     out->n = 0;
@@ -44,7 +45,7 @@ static bool read_term(struct imp *im, const char **s, struct labels *out)
 }
 
 /* Sets the letters of the result for an equation without ->: the letters that occur in one of the
- * n inputs only, in alphabetical order. */
+ * n inputs only, capitals first, in alphabetical order. */
 static void implicit(const struct labels *in, int n, struct labels *out)
 {
     out->n = 0;

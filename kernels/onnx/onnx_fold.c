@@ -1,4 +1,4 @@
-/* Computes nodes whose inputs are constant during the import.  Shapes, axes and other integer
+/* Computes, during the import, nodes whose inputs are constant.  Shapes, axes and other integer
  * inputs must be known to translate the nodes that read them. */
 #include "kernels/onnx/onnx_impl.h"
 
@@ -194,7 +194,8 @@ static void take_back(struct imp *im, int first)
     im->reason = NULL;
 }
 
-/* Computes a node on constants: adds its statements, evaluates them, and removes them. */
+/* Computes a node on constants: adds its statements, evaluates them, and removes them.  Fails if
+ * the statements do not evaluate, or a result is too large to be folded. */
 static bool fold_statements(struct imp *im, const struct handler *h)
 {
     int first = im->stmt.len;
@@ -212,7 +213,7 @@ static bool fold_statements(struct imp *im, const struct handler *h)
             small &= onnx_shape_elems(&v->shape) <= (onnx_is_int(v->type) ? MAX_FOLD
                                                                           : MAX_FOLD_FLOATS);
     }
-    bool view = false;  /* a result is a weight in another shape: its statement is kept */
+    bool view = false;  /* a result is a float constant in another shape: keep statements */
     for (int k = 0; k < im->n->n_out && small; k++) {
         struct value *v = im->n->out[k][0] ? onnx_find_value(im, im->n->out[k]) : NULL;
         if (!v || v->stmt < 0 || v->data)

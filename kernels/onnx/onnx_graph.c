@@ -140,7 +140,7 @@ void onnx_set_out(struct imp *im, int k, int s, const struct shape *shape)
         im->stmt.data[s].want = v->name;
 }
 
-/* Sets the result. If all inputs are scalars, so is the result. */
+/* A result of shape 1 becomes a scalar if all inputs are scalars. */
 bool onnx_done(struct imp *im, int s)
 {
     struct shape shape = *onnx_shape_of(im, s);
@@ -238,7 +238,7 @@ static void block_outputs(struct imp *im, int by)
     }
 }
 
-/* Blocks the outputs that no handler set (the indices of a MaxPool): their readers are
+/* Blocks the outputs that the handler left unset (the indices of a MaxPool): their readers are
  * unsupported. */
 static void settle_outputs(struct imp *im)
 {
@@ -249,8 +249,8 @@ static void settle_outputs(struct imp *im)
     }
 }
 
-/* Whether the shapes of all inputs are known.  An open dim other than the first leaves the shape
- * unknown (add_input). */
+/* Whether the shapes of all inputs are known; if not, sets the reason.  An open dim other than the
+ * first leaves the shape unknown, unless data are given for the input (add_input). */
 static bool shapes_known(struct imp *im)
 {
     for (int i = 0; i < im->n->n_in; i++) {
@@ -369,8 +369,8 @@ static void blame(struct imp *im, const struct err *e)
     str_clear(&im->out->text);
 }
 
-/* Makes every output of the model a statement of its own: an output that is an input or a constant
- * is copied. */
+/* Marks the statements of the model's outputs live, unless a node is unsupported.  Copies an output
+ * that is an input or a constant. */
 static bool end_outputs(struct imp *im, struct err *e)
 {
     for (int k = 0; k < im->m->n_out; k++) {
@@ -490,8 +490,8 @@ static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_
     return copy;
 }
 
-/* An initializer is returned as it was read.  For a value that nodes compute from constants, all
- * nodes are visited again. */
+/* For an initializer, no node is visited.  For a value that nodes compute from constants, all nodes
+ * are visited again. */
 const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name)
 {
     const char *dims = strrchr(name, '?');

@@ -9,15 +9,16 @@
 #include "kernels/ops/graph.h"
 #include "kernels/onnx/onnx.h"
 
-/* The numbers of element types in ONNX files; those from 2 to 6 are integers.  onnx_is_int compares
- * them (ORDER TYPE). */
+/* The numbers of element types in ONNX files; those from 2 to 6 are integer types without a
+ * name here.  onnx_is_int compares the numbers (ORDER TYPE). */
 enum { TYPE_FLOAT = 1, TYPE_INT64 = 7, TYPE_STRING, TYPE_BOOL, TYPE_FLOAT16, TYPE_DOUBLE,
        TYPE_UINT32, TYPE_UINT64, TYPE_COMPLEX64, TYPE_COMPLEX128, TYPE_BFLOAT16 };
 enum {
-    MAX_FOLD = 1 << 16,                   /* most elements of one folded constant */
+    MAX_FOLD = 1 << 16,                   /* most elements of a folded constant of integers */
     /* most elements of a folded constant of floats; larger results are computed by statements */
     MAX_FOLD_FLOATS = 64,
-    MAX_FOLDED = 1 << 24,                 /* most elements of all folded constants */
+    /* if all computed constants together have more elements, further nodes are refused */
+    MAX_FOLDED = 1 << 24,
     MAX_STATEMENTS = 8000
 };
 
@@ -33,7 +34,8 @@ struct stmt {
     /* want: the model's name for the result, or NULL; name: the name that the statement gets */
     const char *want, *name;
     const char *value;  /* of op "input" or "const": name of the value in the model, or "" */
-    const struct onnx_tensor *data;       /* of a constant, or given for an input; else NULL */
+    /* of a constant, or integers given for an input, as floats unless im->folding; else NULL */
+    const struct onnx_tensor *data;
     int node;                             /* index of the node that this statement translates */
     bool live;                            /* whether an output of the model needs it */
 };
@@ -59,10 +61,12 @@ struct imp {
     VEC(struct value *) value;            /* each is allocated by itself and never moves */
     int *bucket, n_buckets;               /* hash table of the values by name */
     int64_t folded;  /* elements stored for computed constants; one repeated value counts 0 */
-    bool folding;  /* new statements only serve to evaluate a constant (onnx_fold) */
+    bool folding;  /* new statements serve to evaluate a constant (onnx_fold) */
     const struct onnx_node *n;            /* the node that is being translated, */
     int node;                             /* and its index */
-    int type;  /* type of its results: the type of input 0, unless a handler sets another */
+    /* type of its results: that of input 0, or float if input 0 is not numeric; a handler may set
+     * another */
+    int type;
     const char *reason;                   /* why this node is not supported; NULL: no reason yet */
 };
 
@@ -107,8 +111,8 @@ bool onnx_attr_ints(struct imp *im, const char *name, int64_t *out, int max, int
 /* Converts an axis of a tensor of this rank; a negative axis counts from the end. */
 bool onnx_axis_in(struct imp *im, int64_t axis, int rank, int *out);
 
-/* Statements.  onnx_emit and its variants append statements, and return (or set *out to) the index
- * of the statement that computes the result. fmt: its parameters, like "axis=%d". */
+/* Statements.  onnx_emit and its variants append the statements that are needed, and return (or set
+ * *out to) the index of the one that computes the result. fmt: its parameters, like "axis=%d". */
 int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 int onnx_emit1(struct imp *im, const char *op, int x);  /* the result has the shape of x */
@@ -143,15 +147,16 @@ const char *onnx_list_text(struct imp *im, const int64_t *v, int n);
 
 /* Makes statement s compute output k of the node.  `shape` is the output's shape in the model. */
 void onnx_set_out(struct imp *im, int k, int s, const struct shape *shape);
-bool onnx_done(struct imp *im, int s);  /* sets output 0, with the shape of s; returns true */
+bool onnx_done(struct imp *im, int s);  /* sets output 0 to s; returns true */
 void onnx_set_const(struct imp *im, int k, const struct onnx_tensor *t);
 bool onnx_wants_out(const struct imp *im, int k);
 
 /* Translates the nodes of one operator.  If a node is not supported, `run` sets a reason; it may
  * return true or false then. */
 struct handler { const char *op; bool (*run)(struct imp *im); };
-/* Folds a node with constant inputs.  Returns true when it was folded.  Returns false with a reason
- * when the node is not supported, and without a reason when h must translate it. */
+/* Folds a node with constant inputs, or a Shape or Size of any input.  Returns true when it was
+ * folded.  Returns false with a reason when the node is not supported, and without a reason when h
+ * must translate it. */
 bool onnx_fold(struct imp *im, const struct handler *h);
 
 /* Prints statement i with the names t0, t1, ..., and without the data of constants. */

@@ -1,5 +1,5 @@
-/* Translates operators with indices: Gather and its relatives, ArgMax, OneHot, Trilu, CumSum, and
- * scatters whose indices are constant. */
+/* Translates operators with indices or positions: Gather and its relatives, ArgMax, Hardmax,
+ * OneHot, Trilu, EyeLike, CumSum, losses of classes, and scatters whose indices are constant. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <string.h>
@@ -401,8 +401,8 @@ static bool scatter(struct imp *im)
     return onnx_emit_reshape(im, y, &s, &y) && onnx_done(im, y);
 }
 
-/* Emits the loss of log probabilities x (N C ...) for the classes `at` (N ...). weight: the
- * statement of one weight per class, or -1. */
+/* Emits the loss of log probabilities x (N C ...) for the classes `at` (N ...), as output 0.
+ * weight: the statement of one weight per class, or -1. */
 static bool emit_loss(struct imp *im, int x, int at, int weight, int *out)
 {
     struct shape s = *onnx_shape_of(im, at), wide = s;
@@ -442,8 +442,8 @@ static bool emit_loss(struct imp *im, int x, int at, int weight, int *out)
     return true;
 }
 
-/* Translates NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss.  The latter is the former of
- * logsoftmax(x). */
+/* Translates NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss.  SoftmaxCrossEntropyLoss is
+ * the other loss of logsoftmax(x), which can be output 1. */
 static bool loss(struct imp *im)
 {
     int x, at, weight = -1, y;

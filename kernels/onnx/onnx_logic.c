@@ -126,8 +126,8 @@ static bool bit_shift(struct imp *im)
     return onnx_done(im, left ? x : onnx_emit1(im, "floor", x));
 }
 
-/* Translates Ceil, Round (halves to even numbers) and Sign.  From 2^23 on, float32 holds only whole
- * numbers, and x + 0.5 would be rounded: there Round is x itself. */
+/* Translates Ceil, Round (halves to even numbers) and Sign.  If |x| >= 2^23, float32 holds only
+ * whole numbers, and x + 0.5 would be rounded: there Round is x itself. */
 static bool rounding(struct imp *im)
 {
     int x, y, z, tie, odd, small;
@@ -152,7 +152,7 @@ static bool rounding(struct imp *im)
            onnx_emit_where(im, small, y, x, &y) && onnx_done(im, y);
 }
 
-/* Functions of one tensor, each translated to several statements. */
+/* Functions of one tensor, most of which become several statements. */
 
 /* Emits (exp(x) + sign * exp(-x)) / 2. */
 static bool hyperbolic(struct imp *im, int x, double sign, int *out)

@@ -24,7 +24,7 @@ static bool unary(struct imp *im)
     UNREACHABLE();
 }
 
-/* Translates functions of one tensor with numbers as parameters. */
+/* Translates functions of one tensor with numbers as parameters, and Softsign. */
 static bool curve(struct imp *im)
 {
     const char *op = im->n->op;
@@ -189,7 +189,8 @@ static bool general_power(struct imp *im, int x, int y, int *out)
            onnx_emit_where(im, none, one, size, out);
 }
 
-/* Translates Pow.  A constant whole exponent from 1 to 16 becomes a chain of products. */
+/* Translates Pow.  A constant whole exponent from 1 to 16 becomes a chain of products, 0.5 a
+ * square root. */
 static bool power(struct imp *im)
 {
     int x, y;
@@ -379,7 +380,8 @@ static bool mvn(struct imp *im)
     return onnx_emit2(im, "div", y, onnx_emit_affine(im, dev, 1, 1e-9), &y) && onnx_done(im, y);
 }
 
-/* Translates Softmax. Before opset 13, all dims from axis on are treated as one dim. */
+/* Translates Softmax and LogSoftmax.  Before opset 13, all dims from axis on are treated as one
+ * dim. */
 static bool softmax(struct imp *im)
 {
     int x, axis;

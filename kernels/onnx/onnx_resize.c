@@ -1,5 +1,6 @@
-/* Translates Resize and Upsample.  Resizing an axis is a product with a matrix: row k and column i
- * hold the weight of old element k in new element i. */
+/* Translates Resize and Upsample.  Resizing an axis repeats its elements where that is enough.
+ * Else it is a product with a matrix: row k and column i hold the weight of old element k in new
+ * element i. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <math.h>
@@ -148,7 +149,8 @@ static void fit(struct imp *im, struct resize *r, const double *scale, const dou
     r->to = stretch ? (int64_t)size[k] : (int64_t)floor((double)r->n * common + 0.5);
 }
 
-/* Returns the scale of all axes if keep_aspect_ratio_policy keeps their proportions. */
+/* Returns the scale that all axes get if keep_aspect_ratio_policy keeps their proportions: the
+ * largest of their own scales for not_smaller, else the smallest. */
 static double common_scale(struct imp *im, const struct shape *s, const int64_t *axes, int n,
                            const double *size)
 {

@@ -8,7 +8,7 @@
 #include "kernels/ops/source.h"
 
 /* Names of tensors in the text: identifiers that differ from each other in more than case, and that
- * are no names of operators. */
+ * are no names of operators and no keywords. */
 
 static bool name_taken(const struct imp *im, const char *name, int before)
 {

@@ -30,7 +30,7 @@ static bool list_for(struct imp *im, const char *name, int n, int64_t lo, int64_
 }
 
 /* Sets *w from the attributes, the kernel's sizes k[] and the shape of x, except for the padding of
- * auto_pad and the output sizes, which fit() computes. */
+ * auto_pad and the output sizes, which fit() or fit_transposed() computes. */
 static bool read_windows(struct imp *im, const struct shape *x, const int64_t *k,
                          struct windows *w)
 {
@@ -208,7 +208,7 @@ static int conv_stmt(struct imp *im, const char *family, const int *in, int n_in
                      n_in == 3 ? " bias=1" : "");
 }
 
-/* Emits one convolution per group, for a family whose operators have no groups. */
+/* Emits one convolution per group and joins them, for a family whose operators have no groups. */
 static bool conv_by_groups(struct imp *im, const char *family, const struct onnx_conv *c,
                            const char *more, bool transposed, int *out)
 {

@@ -7,13 +7,13 @@
 
 enum {
     MAX_DEPTH = 32,                       /* deepest nesting of messages */
-    MAX_PARTS = 1 << 20                   /* most messages, texts and unknown fields of a file */
+    MAX_PARTS = 1 << 20  /* most messages, texts, byte fields and unknown fields of a file */
 };
 /* Unpacking n bytes, raw data excluded, may take 16 n bytes of memory plus SPARE_BYTES. */
 #define SPARE_BYTES ((size_t)64 << 20)
 
-/* Counts the parts of a message.  The unpacker of protobuf-c recurses and allocates for each part.
- * The depth and the number of parts are therefore checked before, on the bytes. */
+/* Counts the parts of a message.  The unpacker of protobuf-c recurses for nested messages, and
+ * allocates for each part.  Depth and number of parts are therefore checked first, on the bytes. */
 
 struct wire_walk { int parts; };
 
@@ -196,7 +196,7 @@ const char *wire_text(struct arena *a, const char *s, size_t n)
     size_t plain = 0, bad = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
-        if (i == plain)                   /* the text is valid UTF-8 up to i */
+        if (i == plain)                   /* find the end of the valid UTF-8 that begins at i */
             plain = utf8_valid(s + i, n - i, &bad) ? n : i + bad;
         bool c1 = c == 0xc2 && i + 1 < plain && (unsigned char)s[i + 1] < 0xa0;
         if (i >= plain || c < ' ' || c == 0x7f || c1) {

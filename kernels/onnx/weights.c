@@ -1,5 +1,5 @@
 /* Provides the data of tensors.  Recently used ONNX files are kept in memory, so that a search
- * reads them once. */
+ * need not read them again. */
 #include "kernels/onnx/weights.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static int64_t bytes_of(const struct weights *w)
     return bytes;
 }
 
-/* Keeps w as the most recently used file, and drops files beyond the limit. */
+/* Keeps w as the most recently used file, and drops older files beyond the limits. */
 static void keep(struct weights *w)
 {
     int64_t bytes = bytes_of(w);
@@ -137,7 +137,7 @@ struct weights *weights_load(const char *path, struct err *e)
     struct onnx_model *m;
     struct stat st = { 0 };
     if (stat(path, &st) != 0)
-        st.st_ino = 0;  /* as of no file: path is "-" (stdin), or onnx_load fails below */
+        st.st_ino = 0;  /* no file has it: path is "-" (stdin), or onnx_load fails below */
     if (!onnx_load(path, &m, e))
         return NULL;
     struct weights *w = xcalloc(1, sizeof *w);

@@ -278,9 +278,9 @@ static bool any_swizzled(const struct program *p)
     return false;
 }
 
-/* Whether step s, which marks a loop and may move it inwards (vthread), changes no tile: the loop
- * is not bound, since a shared tile holds what all iterations of a bound loop read, and if it
- * moves, it is inside of all tiles. */
+/* Whether step s, which marks a loop and may move it inwards (vthread), changes no tile.  The loop
+ * must not be bound, because a shared tile holds what all iterations of a bound loop read.  If the
+ * step moves the loop, the loop must be inside of all tiles. */
 static bool keeps_regions(const struct step *s, const struct program *before)
 {
     int node = program_stage(before, s->target);

@@ -5,7 +5,7 @@
  *
  * Everything derived (the graph with its conversions, layouts after propagation, stages) is
  * rebuilt from the steps.  Undo is therefore an index into an array of programs, and a branch
- * shares its prefix.  A program lives in the arena given to program_new and belongs to one
+ * shares its prefix.  A program lives in the arena given when it was made, and belongs to one
  * thread; to use it in another thread, pass the spec and the step lines. */
 #ifndef TS_PROGRAM_PROGRAM_H
 #define TS_PROGRAM_PROGRAM_H
@@ -14,8 +14,8 @@
 
 /* How layouts propagate in a graph (ALT 7.2, SPEC C.5).  ALT: as in the paper.  WP: layouts do not
  * propagate to consumers.  OL: the layouts of layout steps have no effect, and the channels of
- * convolutions come last.  FP and BP: two complex operators in a row both use the output layout of
- * the first (FP) or the input layout of the second (BP). */
+ * convolutions come last, but not in inputs of the graph.  FP and BP: two complex operators in a
+ * row both use the output layout of the first (FP) or the input layout of the second (BP). */
 enum variant { VARIANT_ALT, VARIANT_WP, VARIANT_OL, VARIANT_FP, VARIANT_BP };
 
 /* The origin of the layout of a tensor; views show it. */
@@ -30,7 +30,7 @@ struct program {
     struct arena *arena;
     struct exprs *pool;
     const struct graph *base;             /* the graph of the spec */
-    /* base with the chosen algorithms; the error bound is computed from it */
+    /* base with the chosen algorithms and the rounding of tf32; gives the error bound */
     const struct graph *form;
     /* form with factored reductions, and with the conversions that the layouts need */
     const struct graph *graph;
@@ -75,14 +75,14 @@ bool program_new(struct arena *a, const char *spec, const struct program **out, 
 bool program_from_graph(struct arena *a, const struct graph *g, const struct program **out,
                         struct err *e);
 /* Applies a step: *out is the new program, and p does not change.  On failure *out keeps its value,
- * and *e says what is wrong, at which loop or dimension, and what would be legal. */
+ * and *e says what is wrong, at which word of the step, and mostly what would be legal. */
 bool program_apply(const struct program *p, const struct step *s, const struct program **out,
                    struct err *e);
 bool program_apply_line(const struct program *p, const char *line, const struct program **out,
                         struct err *e);
 /* Builds a program from a spec and n step lines.  On failure *bad is the index of the line that
- * fails; -1: the spec fails.  The program before a line is lowered only if the line could turn a
- * program that cannot be lowered into one that can. */
+ * fails; -1: the spec fails.  While all lines apply, the program before a line is lowered only if
+ * the line could turn a program that cannot be lowered into one that can. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 
@@ -117,8 +117,9 @@ void program_print_algorithms(struct str *out, const struct program *p);
 
 /* Views (text). */
 void program_print_nest(struct str *out, const struct program *p);
-/* Prints for each node the tensor expression before (logical) and after (physical) the layouts,
- * for each tensor its shape, class, expansion and the origin of its layout, and each conversion. */
+/* Prints for each node the tensor expression before (logical) and after (physical) the layouts, and
+ * with the loops of its stage.  Then prints the physical shape and the layout of each tensor, and
+ * the bytes of each conversion. */
 void program_print_access(struct str *out, const struct program *p);
 /* Prints a warning for each output whose layout stores elements more than once, which is legal but
  * rarely intended. */

@@ -1,5 +1,5 @@
-/* Applies the step `algorithm`: another algorithm computes a convolution. Its parts are ordinary
- * nodes of the derived graph (winograd.h). */
+/* Applies the step `algorithm`: another algorithm computes a convolution.  The parts of the
+ * algorithm are ordinary nodes of the derived graph (winograd.h). */
 #include "kernels/program/program_impl.h"
 
 #include "kernels/ops/winograd.h"
@@ -38,8 +38,8 @@ bool program_accurate(const struct program *draft, struct err *e)
     return true;
 }
 
-/* Checks that no earlier step set a layout of the convolution's weights or factored one of its
- * reductions: the algorithm replaces both. */
+/* Checks that no earlier step changed how a constant that the convolution reads is stored, or
+ * factored one of its reductions: the algorithm replaces weights and reductions. */
 static bool check_unused(const struct program *d, const struct step *s, struct err *e)
 {
     const struct graph *g = d->graph;

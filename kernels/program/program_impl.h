@@ -18,8 +18,8 @@ struct algorithm { const char *tensor; int m; };
 /* The reduction `dim` of the node of `tensor` is split into `factor` partial results. */
 struct rfactor { const char *tensor, *dim; int64_t factor; };
 
-/* Returns the node c2 for the name "c2.Inp" of its data operand; -1: the name does not have this
- * form, or there is no such node. */
+/* Returns the node c2 for the name "c2.Inp" of its data operand; -1: the name has no dot, no
+ * such node exists, or the node has no data operand. */
 int program_operand_node(const struct graph *g, const char *name);
 /* Returns the layout that steps gave the tensor, or NULL. */
 const struct layout_choice *program_choice(const struct program *p, const char *tensor);
@@ -38,11 +38,12 @@ bool program_own_layouts(const struct program *p, const struct step *s, struct e
 /* Set the position of the error to a word of the step, or to its target.  Return false. */
 bool blame_word(struct err *e, const struct step_word *w);
 bool blame_target(struct err *e, const struct step *s);
-/* Sets the error for a word that is no factor: not a whole number, or too large. Returns false. */
+/* Sets the error for a word that is no factor: not a whole number, negative, or too large.  Returns
+ * false. */
 bool blame_factor(struct err *e, const struct step_word *w);
 
-/* Each function applies a step to the draft, a shallow copy of the program before the step.  It
- * returns false with *e when it refuses the step. */
+/* Each of these functions applies a step to the draft, a shallow copy of the program before the
+ * step.  It returns false with *e when it refuses the step. */
 bool program_layout_step(struct program *draft, const struct step *s, struct err *e);
 bool program_loop_step(struct program *draft, const struct step *s, struct err *e);
 bool program_rfactor_step(struct program *draft, const struct step *s, struct err *e);
@@ -51,7 +52,8 @@ bool program_algorithm_step(struct program *draft, const struct step *s, struct 
 /* Allows tensor cores to multiply f32 as tf32, or forbids it (on = false).  If it is allowed, the
  * products of draft->form have factors with the rounding error of tf32. */
 void program_set_tf32(struct program *draft, bool on);
-/* Whether every algorithm of the draft is as accurate as `set accuracy` demands. */
+/* Whether every algorithm of the draft, and tf32 if allowed, is as accurate as `set accuracy`
+ * demands. */
 bool program_accurate(const struct program *draft, struct err *e);
 
 /* Derives graph, layouts and fresh stages of the draft from its form, choices and settings. */

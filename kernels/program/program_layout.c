@@ -1,5 +1,5 @@
 /* Applies layout steps: translates names to dims and factors, and appends one primitive to the
- * sequence of a tensor. */
+ * sequence of a tensor, or replaces the sequence (set, reset). */
 #include "kernels/program/program_impl.h"
 
 #include <stdio.h>
@@ -122,7 +122,7 @@ static bool find_dim(const struct layout *l, const struct step_word *w, int *dim
     return blame_word(e, w);
 }
 
-/* Parses a whole number of any size. layout_apply checks later whether it is a legal factor. */
+/* Parses a whole number of 64 bits. layout_apply checks later whether it is a legal factor. */
 static bool find_number(const struct step_word *w, int64_t *out, struct err *e)
 {
     long long v;

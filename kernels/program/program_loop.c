@@ -1,5 +1,5 @@
-/* Applies loop steps: translates names to axes, applies one primitive to one stage, then checks the
- * rules between stages (compute_at). */
+/* Applies loop steps: translates names to axes, applies one primitive to one stage, then checks
+ * that it keeps the rules between stages (check_attached). */
 #include "kernels/program/program_impl.h"
 
 #include <stdlib.h>

@@ -22,7 +22,7 @@ struct step {
     enum step_kind kind;
     const char *text;                /* canonical: single blanks, the notation in double quotes */
     const char *target;              /* the tensor T, or KEY of `set` */
-    /* the positional words after the target: names and numbers, as written */
+    /* the positional words after the target, as written: names, numbers, a notation */
     int n_args;
     const struct step_word *arg;
     /* the words key=value. text: the value as written; value: the value as a number, or 0 if the
@@ -33,10 +33,10 @@ struct step {
 };
 
 /* Splits a line into words (double quotes group, # starts a comment outside quotes). Fails with
- * ERR_SYNTAX at an open quote. */
+ * ERR_SYNTAX at a misplaced quote or a control character, and if the line is too long. */
 bool step_words(struct arena *a, const char *line, const struct step_word **out, int *n,
                 struct err *e);
 /* Parses a line.  Only the syntax is checked; program_apply resolves names.  The error of an
- * unknown verb suggests the nearest one.  All errors have column and source. */
+ * unknown verb suggests a similar one, if there is one.  All errors have column and source. */
 bool step_parse(struct arena *a, const char *line, const struct step **out, struct err *e);
 #endif

@@ -14,7 +14,7 @@
 #include "sessions/export/export_code.h"
 #include "sessions/export/template.h"
 
-#define KERNELS_BYTES ((size_t)1 << 20)   /* most bytes of text in one file */
+#define KERNELS_BYTES ((size_t)1 << 20)   /* default of network_export_opts.file_bytes */
 #define COLUMNS 100
 #define HEAD_BYTES 64  /* size of the weights file's head, and alignment of constants */
 #define MAGIC "tilescop"
@@ -423,8 +423,8 @@ static void add_network(struct library *l)
         add_call(l, i);
 }
 
-/* The files of a library whose names do not begin with the name of the network, and the endings of
- * those whose names do. */
+/* The files that are made from templates: those whose names do not begin with the name of the
+ * network, and the templates and endings of those whose names do. */
 static const char *const whole[] = { "main.c", "Makefile", "CMakeLists.txt" };
 static const struct { const char *name, *ending; } named[] = {
     { "network.h", ".h" }, { "network.c", ".c" }, { "kernels.h", "_kernels.h" },
@@ -439,7 +439,8 @@ static bool is_ours(const char *path)
         && (str_starts(head, MAGIC) || strstr(head, "Written by tilescope."));
 }
 
-/* Refuses to replace a file that tilescope did not write.  ours: it is known that it did. */
+/* Refuses to replace a file that tilescope did not write.  ours: tilescope is known to have written
+ * it, if it exists. */
 static bool may_replace(const struct library *l, const char *file, bool ours, struct err *e)
 {
     const char *path = arena_printf(l->a, "%s/%s", l->folder, file);

@@ -10,7 +10,7 @@
 #include "kernels/base/err.h"
 #include "kernels/ir/type.h"
 
-/* An array as float32, whatever its type in the file. name: "" if the file has no names. */
+/* An array, converted to float32. name: "" if the file has no names. */
 struct named_array {
     const char *name;
     int rank;

@@ -5,8 +5,9 @@
  *     # original: /home/me/conv.yaml
  *     # title: ...
  *     # file: 0123456789abcdef          (hash of the original's content when last read or saved)
- *     # network: KEY KERNEL             (only for a session without a file, and for kernels)
- *     # model: /home/me/net.onnx        (only for a network without a file, and for its kernels)
+ *     # network: KEY KERNEL             (only for a session without a file, and for kernels; not
+ *                                        for an operator without steps)
+ *     # model: /home/me/net.onnx        (only after `network`, if the model is known)
  *     # measurements only               (only if steps and texts are those of the file)
  * KEY and KERNEL are hashes. KEY identifies the operator or network; KERNEL identifies the kernel
  * of a network, or is 0. The first line has the id and the start time of the process, because a
@@ -277,7 +278,7 @@ static int find_newest(const struct autosaved *w, struct autosave *out, int most
     struct str dir = {0};
     struct err ignored;
     int n = 0;
-    if (dir_state(&dir, &ignored)) {             /* does not make the folder */
+    if (dir_state(&dir, &ignored)) {     /* not autosave_dir, which would make the folder */
         str_add(&dir, "/autosave");
         find_all(str_text(&dir), &found);
     }
@@ -329,8 +330,8 @@ static bool same_work(const struct autosave *a, const struct autosave *b)
     return streq(a->original, b->original) && (a->original[0] || streq(a->title, b->title));
 }
 
-/* Deletes old autosaves: of each file or title, keeps AUTOSAVES_EACH for AUTOSAVES_S seconds, and
- * the newest one for ever. */
+/* Deletes old autosaves of dead processes: of each file or title, keeps AUTOSAVES_EACH for
+ * AUTOSAVES_S seconds, and the newest one for ever. */
 static void prune(void)
 {
     autosave_list found = {0};

@@ -3,7 +3,7 @@
 #define TS_SESSIONS_EXPERT_FILE_H
 #include "explorer/expert/expert.h"
 
-/* Parses one file, as strictly as a session.  Errors have file, line, column and a caret. */
+/* Parses one file, as strictly as a session. */
 bool expert_file_parse(struct arena *a, const char *name, const char *text, size_t n,
                        const struct expert **out, struct err *e);
 /* Loads all shipped experts into arena a, sorted by file name. */

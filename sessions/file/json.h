@@ -19,7 +19,7 @@ json_t *json_of_bool(bool x);
 json_t *json_of_int(int64_t x);
 json_t *json_of_uint(uint64_t x);  /* writes a number above 2^63 - 1 as text */
 json_t *json_of_real(double x);                          /* null if x is not finite */
-json_t *json_of_count(double x);                         /* an integer if x is whole */
+json_t *json_of_count(double x);  /* an integer if x is whole and below 9e15 */
 json_t *json_int_or_null(int64_t x);
 json_t *json_real_or_null(double x);
 json_t *json_text(const char *text);

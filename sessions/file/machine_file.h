@@ -11,8 +11,8 @@ bool machine_file_load(const struct machine *m, struct machine_model *out, struc
 
 /* Measures the model once. */
 typedef bool machine_measure_fn(void *ctx, struct machine_model *out, struct err *e);
-/* The result of machine_file_measure, which measures again while machine_model_doubts finds a
- * reason to doubt the result.
+/* The result of machine_file_measure, which measures again, up to a number of tries, while
+ * machine_model_doubts finds a reason to doubt the result.
  *
  * A new model is merged with the stored model of the same machine.  A roof is the best of many
  * samples, and other work only slows samples down.  So the higher of two roofs is nearer to the

@@ -7,7 +7,8 @@
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"
 
-/* Appends path as an absolute path.  If its folder exists, symbolic links in it are resolved. */
+/* Appends path as an absolute path.  If the folder of path exists, symbolic links in the folder are
+ * resolved. */
 static void add_absolute(struct str *out, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -23,8 +23,9 @@
  * A session with one branch may write `steps:` at the top level instead of branches.
  *
  * The loader refuses unknown or duplicate keys, wrong types, bad values, anchors, aliases, nesting
- * deeper than 16, bad UTF-8 and steps that do not apply.  Errors have file, line, column, the text
- * of the line and a caret.  After an error there is no session, not even a part of one. */
+ * deeper than 16, bad UTF-8 and steps that do not apply, except those written as {held: STEP}.  An
+ * error at a place of the file has file, line, column, the text of the line and a caret.  After an
+ * error there is no session, not even a part of one. */
 #ifndef TS_SESSIONS_SESSION_H
 #define TS_SESSIONS_SESSION_H
 #include "explorer/history/command.h"
@@ -48,10 +49,10 @@ struct session {
     char machine[256];                  /* fingerprint of where it was measured; "" = none */
     bool dirty;  /* steps or texts have changed since the last load or save */
     bool numbers;  /* measurements were made since the last load or save */
-    uint64_t saved_texts;  /* hash of title, note and kernels at the last session_settled */
+    uint64_t saved_texts;  /* hash of title, note, kernels and network at session_settled */
     uint64_t on_disk;  /* hash of the file's content when it was loaded or saved; 0 = unknown */
     uint64_t kernel_of;  /* identifies the network that this session is a kernel of; 0: of none */
-    bool network;                       /* whether the file gets `kernels:`, even without entries */
+    bool network;  /* whether the file gets `kernels:` or `module:`, even without entries */
     /* The largest relative error of an algorithm (such as Winograd's) that experts are allowed to
      * choose; negative: they must choose none.  0: the file does not say; experts then use
      * EXPERT_ACCURACY in a network, and no such algorithm for a single operator. */
@@ -62,7 +63,7 @@ struct session {
 
 bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
-/* Notes that steps and texts are now those of the file, or of a new session: nothing is unsaved. */
+/* Notes that steps and texts are now those of the file, or of a new session; clears `dirty`. */
 void session_settled(struct session *s);
 /* Whether steps and texts are those of the last session_settled again, for example after an undo.
  * Closing such a session without saving loses only undone steps and measurements. */
@@ -75,12 +76,13 @@ const char *session_port_name(const struct session *s, const char *tensor);
 bool session_load(const char *path, struct session **out, struct err *e);
 bool session_parse(const char *name, const char *text, size_t n, struct session **out,
                    struct err *e);
-/* Like command_run, but fails with ERR_RANGE when the result would exceed the limits of a file. */
+/* Like command_run, but fails with ERR_RANGE when the result could exceed the limits of a file. */
 bool session_run(struct session *s, const char *line, enum command_effect *effect, struct err *e);
 /* Fails with ERR_RANGE unless `steps` more steps fit into a file, and one more branch if `branch`
  * is set. */
 bool session_room(const struct session *s, int steps, bool branch, struct err *e);
-/* Fails with ERR_RANGE when yaml, which session_yaml_in wrote, exceeds a limit of the loader. */
+/* Fails when yaml, which session_yaml_in wrote, exceeds a limit of the loader: with ERR_SYNTAX if
+ * it has too many values, else with ERR_RANGE. */
 bool session_fits(const struct session *s, const struct str *yaml, struct err *e);
 /* Saves atomically, sets s->path, and clears the flags `dirty` and `numbers`.  Fails with
  * ERR_CHANGED when path is the session's own file, and somebody changed it since the last load or
@@ -103,20 +105,20 @@ int session_measured_here(struct session *s);
  * session has measurements made with another number of cores (they are kept).  Call this before
  * session_measured_here. */
 void session_cores_note(const struct session *s, struct str *out);
-/* Appends the text of s for the file `path`: models are named relative to its folder
- * (model_path.h).  path NULL: relative to the current directory. */
+/* Appends the text of s for the file `path`, with paths of models for that file (model_path.h).
+ * path NULL: with paths as they are in memory. */
 void session_yaml_in(const struct session *s, const char *path, struct str *out);
 /* Opens an ONNX file as a session.  dims: sizes of its open dimensions, "batch=1,sequence=128", or
- * NULL.  If the model has unsupported nodes, ERR_ENV names them and *nodes lists all nodes (nodes
- * may be NULL). */
+ * NULL.  If the model has unsupported nodes, ERR_ENV names the first ones and *nodes lists all
+ * nodes (nodes may be NULL). */
 bool session_from_onnx(const char *path, const char *dims, struct str *nodes,
                        struct session **out, struct err *e);
 /* Opens a SESSION argument of the command line: a YAML file, an ONNX model whose nodes are all
  * supported (dims: as above), or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, const char *dims, struct session **out, struct err *e);
 
-/* Writes dir_state()/autosave/NAME-HASH.yaml; session_autosave_drop deletes it, and saving does.  A
- * process that is killed leaves its autosaves behind: the newest few of each file (or title) are
+/* Writes dir_state()/autosave/NAME-HASH.yaml.  session_autosave_drop and saving delete this file.
+ * A process that is killed leaves its autosaves behind: the newest few of each file (or title) are
  * kept for 90 days, the newest one for ever. */
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
@@ -130,10 +132,10 @@ struct autosave {
 /* Lists the autosaves of dead processes, newest first, for recovery on the start screen.  Returns
  * their number, at most max. */
 int session_autosaves(struct autosave *out, int max);
-/* Finds the newest autosave of this session with changed steps or texts.  An earlier run left it,
- * because it was killed or quit at once.  A session without a file is identified by its operator or
- * graph, a kernel by its operator and its network, any other session by its file.  Returns false
- * when there is no such autosave. */
+/* Finds the newest autosave of this session with changed steps or texts, from a process that was
+ * killed or quit at once.  A kernel is identified by its operator and its network; any other
+ * session by its file; without a file, by its model; without a model, by its operator or graph.
+ * Returns false when there is no such autosave. */
 bool session_autosave_of(const struct session *s, struct autosave *out);
 /* Like session_autosave_of, for the kernels of a network: finds the newest autosave of each kernel,
  * at most `most` in all.  Returns their number. */

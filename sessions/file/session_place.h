@@ -11,7 +11,7 @@ struct session_place { char *name, *branch; int step; };
  * session_place_free, also after an error. */
 bool session_place_read(const char *arg, struct session_place *out, struct err *e);
 void session_place_free(struct session_place *p);
-/* Makes the place's state the current one. Errors list the branches or steps that exist. */
+/* Makes the place's state the current one. */
 bool session_place_go(struct history *h, const struct session_place *p, struct err *e);
 /* Opens the session of a place (session_open) and makes the place's state the current one. */
 bool session_place_open(const char *arg, const char *dims, struct session **out, struct err *e);

@@ -125,8 +125,8 @@ static void write_lines(struct ywriter *w, const char *key, const char *text)
     yaml_put_text(w, text);
 }
 
-/* Writes text as one line: \n and \t become blanks.  The reader accepts no line break in such a
- * value. */
+/* Writes text, unless it is "", as one line: \n and \t become blanks, because the reader accepts
+ * neither in such a value. */
 static void write_line(struct ywriter *w, const char *key, const char *text)
 {
     char *line = xstrdup(text);

@@ -13,7 +13,7 @@ enum ynode_kind { YNODE_SCALAR, YNODE_SEQ, YNODE_MAP };
 
 struct ynode {
     enum ynode_kind kind;
-    bool plain;                           /* SCALAR: it is written without quotes */
+    bool plain;                           /* SCALAR: it has no quotes, and is no block (|, >) */
     int line, column;                     /* where it starts, from 0; columns count characters */
     int end_line, end_column;
     const char *text;                     /* SCALAR: its text */
@@ -31,8 +31,8 @@ struct ydoc {
 enum { YAML_NODES_MAX = 2000000 };
 
 /* Reads one document of plain data.  Refuses anchors, aliases, tags, keys that are not scalars,
- * nesting deeper than 16, more than YAML_NODES_MAX values, control characters and bad UTF-8.  text
- * must outlive *out. */
+ * nesting deeper than 16, more than YAML_NODES_MAX values, a second document, control characters
+ * and bad UTF-8.  text must outlive *out. */
 bool yaml_read(struct arena *a, const char *name, const char *text, size_t n, struct ydoc *out,
                struct err *e);
 
@@ -58,7 +58,8 @@ void yaml_put_map(struct ywriter *w, bool flow);
 void yaml_put_map_end(struct ywriter *w);
 void yaml_put_seq(struct ywriter *w, bool flow);
 void yaml_put_seq_end(struct ywriter *w);
-/* Writes a text or a key.  Malformed UTF-8 and control characters become '?'. */
+/* Writes a text or a key.  Malformed UTF-8 and control characters other than \n and \t become
+ * '?'. */
 void yaml_put_text(struct ywriter *w, const char *text);
 void yaml_put_int(struct ywriter *w, int64_t v);
 void yaml_put_uint(struct ywriter *w, uint64_t v);

@@ -14,7 +14,7 @@
 
 typedef VEC(char *) path_list;
 
-/* Collects every path to a number, truth value, text or null below node. */
+/* Collects every path to a number, truth value, text or null below node, but not into lists. */
 static void add_paths(path_list *list, const json_t *node, const char *path)
 {
     const char *dot = path[0] ? "." : "", *key;

@@ -58,7 +58,8 @@ bool chart_form_of(const char *path, enum chart_form *form);
 /* Whether charts of this form can be drawn here.  ERR_ENV: gnuplot is missing. */
 bool chart_ready(enum chart_form form, struct err *e);
 /* Appends the file.  Texts must be UTF-8; characters that XML forbids are left out or replaced.
- * ERR_RANGE: there is no value to draw, or an axis is impossible, as a logarithmic one from 0. */
+ * ERR_RANGE: there is no value to draw, a series has more values than there are categories, or an
+ * axis is impossible, as a logarithmic one from 0. */
 bool chart_draw(const struct chart *c, enum chart_form form, const struct cancel *cancel,
                 struct str *out, struct err *e);
 #endif

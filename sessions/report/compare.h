@@ -20,8 +20,8 @@ struct compare_side {
  * difference. */
 struct compare_line { const char *text[2]; bool same; };
 struct compare_lines { struct arena *arena; VEC(struct compare_line) row; int differences; };
-/* Aligns the texts of both sides.  In assembly, all registers of one kind count as equal, and all
- * labels: only instructions, addresses and constants can differ. */
+/* Aligns the texts of both sides.  In assembly, comments do not count, and registers of one kind
+ * count as equal, as do labels: only instructions, addresses and constants can differ. */
 void compare_lines(const struct compare_side side[2], enum compare_of of,
                    struct compare_lines *out);
 void compare_lines_free(struct compare_lines *x);

@@ -13,13 +13,13 @@ extern const char *const graph_change_name[];            /* "" "new" "layout" "l
 
 /* A tensor and the node that computes it. `node`: -1: the caller provides the tensor.  `nest`: the
  * node whose loops compute the tensor: `node` itself, or the node that it is attached to or inlined
- * into; -1: the caller provides the tensor. `bytes`: size of the stored tensor; 0: it is never
- * stored as a whole, but only in tiles or not at all.
+ * into; -1: the caller provides the tensor. `bytes`: size of the stored tensor; 0: the program
+ * stores only tiles of the tensor, or nothing.
  *
- * The other members are set only if `nest` is `node`, and count all nodes in that nest. `flops`:
- * without work that the program skips in paddings.  `moved`: bytes of the tensors that the nest
- * reads and writes, each counted once.  `bound_s`: least time in seconds, by the roofline of these
- * bytes and FLOPs; 0: unknown. */
+ * `flops`, `moved` and `bound_s` are set only if `nest` is `node`, and count all nodes in the
+ * nest. `flops`: without work that the program skips in paddings.  `moved`: bytes of the tensors
+ * that the nest reads and writes, each counted once.  `bound_s`: least time in seconds, by the
+ * roofline of `moved` and `flops`; 0: unknown. */
 struct graph_row {
     int tensor, node, nest;
     double bytes, flops, moved, bound_s;
@@ -34,8 +34,8 @@ struct graph_rows { int n; struct graph_row *row; double bound_s; };
 struct graph_rows graph_rows(struct arena *a, const struct program *p, const struct program *before,
                              const struct machine_model *model, const struct measurement *m);
 
-/* Prints where the layout of a tensor comes from: "set by a step", "from Conv"; nothing for a plain
- * layout. */
+/* Prints where the layout of a tensor comes from: "set by a step", "fixed by variant ol", "from
+ * Conv"; nothing for a plain layout. */
 void graph_layout_origin(struct str *out, const struct program *p, int tensor);
 /* Prints the notation of a tensor's layout; if the layout has none, its dims and extents. */
 void graph_layout_text(struct str *out, const struct program *p, int tensor);

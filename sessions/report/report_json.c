@@ -1,5 +1,5 @@
 /* Prints results as JSON.  sessions/schema.md documents every key; whoever changes keys here must
- * change it too. */
+ * change that file, too. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,7 +211,7 @@ static json_t *baseline_json(const struct baseline *b)
     return o;
 }
 
-/* Returns the requested baselines. */
+/* Returns the baselines that have a result or a reason for having none. */
 static json_t *baselines_json(const struct measurement *m)
 {
     json_t *o = json_object();
@@ -257,7 +257,7 @@ static json_t *notes_json(const struct program *p)
     return list;
 }
 
-/* Adds the result of the check and all times. */
+/* Adds the result of the check, the times and the rates. */
 static void put_clock(json_t *o, const struct measurement *m)
 {
     bool compared = measurement_compared(m);

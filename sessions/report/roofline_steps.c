@@ -38,8 +38,8 @@ static void cover(double v, double *lo, double *hi)
     }
 }
 
-/* The ranges cover the points, and the places where the roof of each level meets the highest
- * peak. */
+/* The ranges cover the points, and the places where the roof of each level meets the highest peak,
+ * but at most DECADES_DOWN decades of speed. */
 struct roof_span roofline_steps_span(const struct machine_model *model, int threads,
                                      const struct roof_step *step, int n)
 {
@@ -85,7 +85,7 @@ static void add_roof(struct roofline_picture *p, const char *name, double x0, do
 }
 
 /* Adds the slope of each memory level, up to the highest peak; and the peak of each instruction
- * set, from the steepest slope on. */
+ * set, from the steepest slope on, unless the peak of the set before is nearly the same. */
 static void add_roofs(struct roofline_picture *p)
 {
     const struct machine_model *m = p->model;

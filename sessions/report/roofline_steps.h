@@ -17,7 +17,8 @@ int roofline_steps(const struct history *h, const struct machine_model *model,
 
 /* Ranges of the axes: intensity in FLOPs per byte (x) and speed in GFLOP/s (y). */
 struct roof_span { double x_lo, x_hi, y_lo, y_hi; };
-/* Returns the axis ranges that contain the points and the roofs for this number of threads. */
+/* Returns the axis ranges of the points and of the roofs for this number of threads.  Speeds far
+ * below the highest one can lie outside. */
 struct roof_span roofline_steps_span(const struct machine_model *model, int threads,
                                      const struct roof_step *step, int n);
 

@@ -6,7 +6,7 @@
  *     paper: {title: ..., item: Table 2, machine: Cortex-A76}
  *     prose: what the paper did, and what is assumed here
  *     operator: text with {parameters}          # for every case without an operator of its own
- *     steps: [...]                              # applied after the steps of each variant
+ *     steps: [...]                              # applied after the steps of a variant (no session)
  *     cases:                                    # what is computed; `for` makes one per combination
  *     - {id: "t{T}", title: "512 x {T}", for: {T: [4, 16]}}
  *     variants:                                 # how: step lines, or a session file
@@ -19,7 +19,7 @@
  *     - {id: misses, value: counters.sim.l1_misses, base: best, paper: {nhwo: 9.7, best: 3.9}}
  *     findings:                                 # expressions over the metrics of a case
  *     - {text: ..., each: nhwo.misses / best.misses, combine: geomean, paper: 2.5}
- *     measure: {meters: clock,sim, time: 0.3, budget: 240}
+ *     measure: {meters: "clock,sim", time: 0.3, budget: 240}
  *     scale: {cases: 2, search: 3, time: 0.02}  # lower limits for --scale
  *
  * In a text, {x} is a parameter, and {ceil(pitch / T)} an expression over parameters.  Every case
@@ -38,16 +38,16 @@
 
 #define STUDY_MAX_SEEDS 32
 
-/* Options with which the tuner completes the schedule of a variant. on: the variant is tuned.  A
- * case has such options, too, of which only the budget and the seeds are used; budget or n_seeds 0:
- * the case does not set them. */
+/* Options with which the tuner completes the schedule of a variant. on: the variant is tuned.  Of
+ * the options of a case, only the budget and the seeds are used; if the case does not set them,
+ * budget or n_seeds is 0. */
 struct study_tune {
     bool on;
     enum network_variant variant;        /* for networks: what the search may change */
     int budget;
     /* strategy NULL: the default one; weights NULL: untrained agents */
     const char *strategy, *weights;
-    bool loop_only, cold;                /* see struct search_opts */
+    bool loop_only, cold;                /* see struct tuning_opts */
     int experts, levels;  /* experts: number of start schedules; levels: see struct tuning_opts */
     int n_seeds; uint64_t seed[STUDY_MAX_SEEDS];
 };
@@ -59,8 +59,9 @@ struct study_case {
     struct study_tune tune;
 };
 
-/* The texts in `step` and `cache` are templates. session: the file with the steps and the operator,
- * or NULL. search: parameters with the values to try; the fastest combination is used. */
+/* The texts in `cache` and, without a session, in `step` are templates. session: the file with the
+ * steps and the operator, or NULL. search: parameters with the values to try; the fastest
+ * combination is used. */
 struct study_variant {
     const char *id, *title, *session, *spec, *cache;
     int n_steps; const char *const *step;
@@ -83,7 +84,7 @@ extern const char *const study_over_name[];                    /* "geomean" ... 
 
 /* each: an expression over the parameters of a case and VARIANT.METRIC; its value is a truth value
  * for OVER_ALL, else a number.  Only a ratio (unit "x") gets a verdict. by: a parameter of the
- * cases, for each value of which the result is computed, too; or NULL. */
+ * cases, or NULL; the result is computed also for each value of this parameter. */
 struct study_finding {
     const char *text, *each, *unit, *by;
     enum over_cases over;
@@ -107,23 +108,22 @@ struct study {
     const char *cache;  /* a template; NULL = this machine's caches */
     const char *isa;                                     /* NULL = this CPU's best */
     double time_s, search_time_s, limit_s;               /* 0 = the default */
-    double budget_s;  /* limit of all searches together; 0 = no limit */
+    double budget_s;  /* limit of all searches together, without the tuner's; 0 = no limit */
     int threads; uint64_t seed;
     struct study_scale scale;
     const char *left_out;  /* names of the variants that were not picked, "a, b"; or NULL */
 };
 
 /* Parses a study strictly: unknown keys or parameters, wrong types, illegal operators or steps are
- * errors with file, line, column and a caret.  A search must have a legal combination in case 0,
- * among the first 1000. */
+ * errors, with file, line, column and a caret.  A search must have a legal combination in case 0,
+ * among the first 1000.  Models of networks are not opened. */
 bool study_parse(const char *name, const char *text, size_t n, struct study **out, struct err *e);
 /* Opens a file, or a shipped study by its name.  Fails with ERR_NAME when no study has this
  * name. */
 bool study_open(const char *name, struct study **out, struct err *e);
 void study_free(struct study *s);
 /* Keeps only the variants whose id or title `names` ("A,B*") selects.  Drops findings and ratios
- * that need another variant.  Fails with ERR_NAME, which lists the variants, when a name has no
- * variant. */
+ * that need another variant.  Fails with ERR_NAME when a name has no variant. */
 bool study_pick_variants(struct study *s, const char *names, struct err *e);
 /* Lists the shipped studies, sorted by file name.  Fails if one of them has an error. */
 bool study_list(struct study **out, int max, int *n, struct err *e);
@@ -202,10 +202,10 @@ struct study_search {
 typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
                            int n, const struct tuning_opts *o, const struct search_sink *view,
                            struct cancel *c, struct study_search *out, struct err *e);
-/* Called with the report after each case.  Until the last call, the report is partial. */
+/* Called with the report so far after each case, until a cancel. */
 typedef void study_keep_fn(void *ctx, const struct study_report *r);
 struct study_opts {
-    double scale;                                        /* 0..1; 1 = the whole study */
+    double scale;                                        /* 0..1; 0 or 1 = the whole study */
     const char *cases;                                   /* "A,B*": only these cases; NULL = all */
     const char *models;             /* the folder of models; NULL: paths as in the study */
     unsigned meters;                                     /* meters; 0 = the meters of the study */
@@ -217,14 +217,15 @@ struct study_opts {
     const char *reuse_json;                              /* an earlier report, or NULL */
     study_measure_fn *measure; void *ctx;                /* NULL = measure_program */
     study_tune_fn *tune;                                 /* NULL = tuning_run */
-    study_keep_fn *keep; void *keep_ctx;                 /* called after every case; may be NULL */
-    bool fresh;  /* finished runs in the records are ignored */
-    const char *weights;  /* replaces every tune.weights, unless NULL */
+    study_keep_fn *keep; void *keep_ctx;                 /* may be NULL */
+    bool fresh;  /* runs in the records neither answer nor are resumed */
+    const char *weights;  /* unless NULL, replaces tune.weights where the study sets them */
     int budget;                                          /* replaces every tune.budget, unless 0 */
     const char *records;                                 /* path of the file; NULL = records_path */
 };
-/* Measures all cells.  Fails only when o->cases has an unknown name, or the environment lacks
- * something that every cell needs.  After a cancel it returns true, with a partial report. */
+/* Measures all cells.  Fails only when o->cases has an unknown name, or when a cell has an error,
+ * such as a missing tool, before any cell was measured.  After a cancel it returns true, with a
+ * partial report. */
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
                struct cancel *c, struct study_report **out, struct err *e);
 void study_report_free(struct study_report *r);
@@ -244,14 +245,14 @@ enum agreement study_cell_verdict(const struct study_report *r, int chosen_case,
 
 void study_text(struct str *out, const struct study_report *r);
 void study_json(struct str *out, const struct study_report *r);
-/* Draws one metric as a bar chart.  Fails with ERR_RANGE when it has no values. */
+/* Draws one metric as a bar chart.  Fails with ERR_RANGE when the metric has no values. */
 bool study_chart(struct str *out, const struct study_report *r, int metric, enum chart_form form,
                  struct err *e);
-/* Draws the best time so far over the trials, a line per tuned variant.  Fails with ERR_RANGE when
- * no variant was tuned. */
+/* Draws the best time so far over the trials of one case, a line per tuned variant.  Fails with
+ * ERR_RANGE when no variant was tuned. */
 bool study_curve_chart(struct str *out, const struct study_report *r, int chosen_case,
                        enum chart_form form, struct err *e);
-/* Appends a table of studies, at most width columns wide. */
+/* Appends a table of studies, whose titles are wrapped at `width` columns. */
 void study_list_text(struct str *out, struct study *const *s, int n, int width);
 void study_list_json(struct str *out, struct study *const *s, int n);
 #endif

@@ -1,5 +1,4 @@
-/* Checks a study before anything is measured: substitutes every text for every case, builds every
- * operator and applies every step. */
+/* Checks the cells of a study before anything is measured (study_check_cells). */
 #include <string.h>
 #include "sessions/study/study_loader.h"
 

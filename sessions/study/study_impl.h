@@ -14,11 +14,11 @@
 struct study_code { const char *spec, *cache; int n; const char **step; };
 bool study_code(struct arena *a, const struct study *s, int c, int v, const struct param_set *more,
                 struct study_code *out, int *bad, struct err *e);
-/* Sets the final state of a cell, with a copy of the reason. */
+/* Sets the state of a cell, and a copy of the reason. */
 void study_cell_ends(struct study_report *r, struct study_cell *cell, enum cell_state state,
                      const char *reason);
-/* Sets keep[case] for each case whose id or title `names` ("A,B*") selects.  Fails with ERR_NAME,
- * which lists the cases, when a name has no case. */
+/* Sets keep[case] for each case whose id or title `names` ("A,B*") selects.  Fails with ERR_NAME
+ * when a name has no case. */
 bool study_pick_cases(const struct study *s, const char *names, bool *keep, struct err *e);
 /* Computes the metrics of a cell from cell->json. */
 void study_cell_values(struct study_report *r, struct study_cell *cell);

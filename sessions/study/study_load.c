@@ -35,7 +35,7 @@ static bool get_filled(struct study_loader *l, const struct ynode *map, const ch
 }
 
 /* Refuses `more` items if they are too many with the `have` that exist.  Call it before reading
- * them: each id is compared with all others. */
+ * them, because reading compares each id with all others. */
 static bool room_for(struct study_loader *l, const struct ynode *map, int64_t more, int have)
 {
     if (more <= STUDY_MAX_CELLS - have)

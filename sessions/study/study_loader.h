@@ -20,8 +20,10 @@ bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struc
 
 /* Reads metrics, findings, `measure` and `scale`.  Call it after reading cases and variants. */
 bool study_read_numbers(struct study_loader *l, const struct ynode *root);
-/* Checks that every cell has an operator.  Call it before study_read_numbers, which needs one. */
+/* Checks that every cell has an operator or a model.  Call it before study_read_numbers, which
+ * needs one. */
 bool study_check_operators(struct study_loader *l);
-/* Checks every cell: substitutes its parameters, builds its operator and applies its steps. */
+/* Checks every cell that is no network: substitutes its parameters, builds its operator and applies
+ * its steps.  Of a variant with a search, checks only case 0. */
 bool study_check_cells(struct study_loader *l);
 #endif

@@ -1,4 +1,4 @@
-/* Studies whose cases are networks.  Each variant is tuned (`tune: {variant: ...}`) like a model by
+/* Studies whose cases are networks.  A variant with `tune: {variant: ...}` is tuned like a model by
  * `tilescope tune`, and the variants are timed in turns.  Winograd is not used, because such a
  * study compares layouts and loops of the same multiplications. */
 #include <string.h>

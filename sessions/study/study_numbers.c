@@ -77,8 +77,8 @@ static bool read_paper(struct study_loader *l, const struct ynode *map, struct s
     return true;
 }
 
-/* An invented measurement with times but without counts.  Its JSON has the members of a real one,
- * except for counts. */
+/* An invented measurement with times.  Its JSON has the members of a real one, except for counts
+ * and baselines. */
 static const struct measurement timed = {
     .outcome = OUTCOME_OK, .verified = true, .max_rel_err = 1, .tolerance = 1,
     .latency = { .median_ms = 1, .min_ms = 1, .max_ms = 1, .spread = 1, .runs = 1 },

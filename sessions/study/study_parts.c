@@ -2,9 +2,9 @@
  * these operators, with the nodes that belong to it, as a program of its own.  The steps that its
  * search finds are then applied to the same tensors in the graph.
  *
- * The variant decides who chooses the layout of a tensor between two parts.  With alt each search
- * chooses a layout, and the graph converts between them.  With fp the search of the first part
- * chooses, with bp that of the second; the search of the other part must keep that layout as a
+ * The variant decides who chooses the layout of a tensor between two parts.  With alt and wp each
+ * search chooses a layout, and the graph converts between them.  With fp the search of the first
+ * part chooses, with bp that of the second; the search of the other part must keep that layout as a
  * pin. */
 #include <math.h>
 #include <string.h>
@@ -176,8 +176,8 @@ static bool same_layout(struct study_parts *x, const struct study_part *tuned, c
     return ok;
 }
 
-/* Appends lines for part k: "set input_layout given" for an operand from another part, and the
- * layouts that parts tuned before it have fixed. */
+/* Appends lines for part k: "set input_layout given" for an operand from another part, and with fp
+ * and bp the layouts that parts tuned before it have fixed. */
 static bool fixed_layouts(struct study_parts *x, int k, const char **line, int *n, struct err *e)
 {
     struct study_part *p = &x->part[k];

@@ -90,7 +90,8 @@ static void keep_findings(struct study *s, const bool *keep)
     s->n_findings = n;
 }
 
-/* Removes the columns of dropped variants from the paper's numbers (cases by variants). */
+/* Removes the columns of dropped variants from the paper's numbers (cases by variants), and
+ * renumbers the bases. */
 static void keep_columns(struct study *s, const int *now_at, int n)
 {
     struct study_metric *list = ARENA_ARRAY(s->arena, struct study_metric, s->n_metrics + 1);

@@ -88,7 +88,7 @@ static void add_tune_key(struct str *text, const struct study_tune *t)
         str_printf(text, " %llu", (unsigned long long)t->seed[i]);
 }
 
-/* Returns a hash of everything that a result depends on, including the options of the search, the
+/* Returns a hash of the inputs and options of a cell, including the options of the search, the
  * compiler with its flags, and tilescope's version. */
 static const char *cell_key(const struct running *run, const struct study_code *code,
                             const struct study_case *c, const struct study_variant *v,
@@ -249,7 +249,7 @@ static void show_tuning(void *ctx, const struct tune_view *v)
 
 /* --- Cells ------------------------------------------------------------------------------------ */
 
-/* Sets cell->json as `tilescope run --json` would print it for the same operator and steps. */
+/* Sets cell->json as `tilescope run --json` would print it, and adds the tuner's numbers. */
 static bool keep_json(struct running *run, struct study_cell *cell, const struct measurement *m,
                       struct err *e)
 {
@@ -341,7 +341,7 @@ static bool open_cell(struct running *run, struct study_cell *cell, int c, int v
     return true;
 }
 
-/* First takes all matching cells of the earlier report, so that a partial report has them, too. */
+/* Called before any cell is measured, so that a partial report has all matching cells, too. */
 static void reuse_cells(struct running *run)
 {
     const char *text = run->opts->reuse_json;
@@ -394,8 +394,8 @@ static bool prepare_cell(struct running *run, struct study_cell *cell, int c, in
 }
 
 /* Times the ready cells of one case in turns in one child: between separate measurements, the CPU's
- * clock rate could change.  timed[v] stays NULL for a cell that fails, and for cells beyond
- * MEASURE_MAX_COMPARED; these are timed alone later. */
+ * clock rate could change.  timed[v] stays NULL for a single cell, for a cell that fails, and for
+ * cells beyond MEASURE_MAX_COMPARED; these are timed alone later. */
 static void time_together(struct running *run, struct study_cell *cell,
                           const struct measurement **timed, struct arena *pass)
 {

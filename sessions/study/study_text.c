@@ -67,8 +67,8 @@ static bool any_spread(const struct study_report *r, int metric)
     return any;
 }
 
-/* Whether a ratio is nearer to 1 than the spread of the samples: it is uncertain whether it is
- * above or below 1. */
+/* Whether a ratio is nearer to 1 than the spread of the samples: the true ratio may be above or
+ * below 1. */
 static bool within_spread(const struct study_report *r, int c, int v, int metric)
 {
     int base = r->study->metric[metric].base;
@@ -87,7 +87,7 @@ static bool any_within_spread(const struct study_report *r, int metric)
     return any;
 }
 
-/* Returns the number of cells with a spread so wide that the machine must have been busy. */
+/* Returns the number of cells with a spread so wide that the machine was probably busy. */
 static int n_wide(const struct study_report *r, int metric)
 {
     int n = 0;

@@ -10,9 +10,9 @@ bool study_is_tuned(const struct study *s);
 struct study_tune study_tune_of(const struct study *s, int c, int v);
 struct study_tune study_tune_scaled(const struct study_report *r, const struct study_opts *o,
                                     int c, int v);
-/* Searches from cell->step with every seed, and sets cell->step to the fastest schedule.  The cell
- * is CELL_READY then, or CELL_FAILED or CELL_LEFT with a reason.  Returns false with *e when a
- * search cannot run, or is cancelled without a result. */
+/* Searches from cell->step with each seed, and sets cell->step, or cell->kernels of a network, to
+ * the fastest schedule.  The cell is then CELL_READY, or CELL_FAILED or CELL_LEFT with a reason.
+ * Returns false with *e when a search cannot run, or is cancelled without a result. */
 bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct study_cell *cell,
                      const struct study_tune *t, const struct search_sink *view, struct cancel *c,
                      struct err *e);
@@ -45,8 +45,8 @@ bool study_network_search(struct arena *a, const char *path, enum network_varian
                           struct err *e);
 /* Checks the ready cells of one case, times them in turns, and stores the output of `run NETWORK
  * --json` in each. cell: the cells of the case, one per variant.  A cell with a wrong result
- * becomes CELL_FAILED with the reason.  Returns false only when cancelled, or when the model or
- * something in the environment is missing. */
+ * becomes CELL_FAILED with the reason.  Returns false when cancelled, or when a network cannot be
+ * opened or measured. */
 bool study_network_measure(struct study_report *r, struct study_cell *cell,
                            const struct measure_opts *mo, const struct progress *pr,
                            const struct cancel *c, struct err *e);

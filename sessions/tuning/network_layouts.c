@@ -10,7 +10,7 @@
 
 #define FREE_SHARE 0.2  /* share of the budget or time for searches of the joint stage */
 #define JOINT_MOST 0.4  /* largest share of the time limit for the whole joint stage */
-#define FREE_JOINT 0.75  /* share of such a search's trials in which layouts vary */
+#define FREE_JOINT 0.75  /* share of the trials of a search of the joint stage that vary layouts */
 #define LEAST_FREE 32
 #define TURNS 2
 #define CHEAPER 0.99  /* new layouts must take at most this share of the time with the old ones */

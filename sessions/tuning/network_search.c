@@ -17,7 +17,7 @@
 #define LEAST_HOPE 2e-5                   /* a round must be able to gain at least this share of the
                                            * network's time */
 #define LONGEST_ROUND 64
-#define LEAST_ROUNDS 8  /* rounds are so short that a task gets at least this many on average */
+#define LEAST_ROUNDS 8  /* rounds are so short that a task gets this many on average, if possible */
 #define LEAST_TRIALS 32  /* least trials of the first round: seeds and some others */
 #define ALONE_LEAST 0.5  /* assumed: a kernel alone takes at least this share of its network time */
 
@@ -213,7 +213,8 @@ static int budget_of(const struct network_tuning_opts *o)
     return o->time_s > 0 ? INT_MAX : o->budget > 0 ? o->budget : NETWORK_BUDGET;
 }
 
-/* Whether the limit is reached. With a time limit, no round begins that would end after it. */
+/* Whether the limit is reached. With a time limit, no round begins if one as short as the shortest
+ * so far would end after the limit. */
 static bool is_spent(const struct net_rounds *r)
 {
     double limit = r->t->o->time_s;
@@ -300,7 +301,7 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
     note_round(r, i, seeds_only);
     bool known = now && r->spent > had && r->spent - had == now->view->replayed - replayed;
     double took = clock_s() - began - (r->t->paused_s - paused);
-    if (!known) {                         /* replayed rounds do not count */
+    if (!known) {                         /* a round with only replayed trials does not count */
         r->spent_s += took;
         r->shortest_s = r->shortest_s > 0 ? fmin(r->shortest_s, took) : took;
     }

@@ -138,8 +138,8 @@ static void open_kernels(struct net_tuner *t)
     }
 }
 
-/* Replaces the schedule of each kernel that has one but no loop space by the instant schedule, so
- * that the two are compared. */
+/* Replaces the schedule of each kernel that was not searched and has no loop space by the instant
+ * schedule (instant.h), so that the two are compared. */
 static void propose_instant(struct net_tuner *t, const char *kernels_before)
 {
     const char *const *line;
@@ -233,7 +233,7 @@ static void nothing_kept(struct net_tuner *t)
     }
 }
 
-/* Checks the network as it was before, unless it is already checked. */
+/* Checks the network as it was before, unless it is already checked or t->checks is not set. */
 static bool check_first(struct net_tuner *t, struct network_tuning *out, struct err *e)
 {
     struct network_measurement m;

@@ -5,9 +5,9 @@
 #include "sessions/tuning/tuning.h"
 
 enum { NETWORK_BUDGET = 20000 };
-/* What may change (SPEC C.5).  PACKED: layouts of constants, and loops; activations have the
- * experts' layouts.  ALT, WP: also layouts of activations, in a joint stage along the graph; WP
- * does not propagate a layout downstream.  OL: only loops, with the experts' layouts.  LOOPS: only
+/* What may change (SPEC C.5).  PACKED: layouts of constants, and loops; activations keep their
+ * layouts, which the experts chose at first.  ALT, WP: also layouts of activations, in a joint
+ * stage along the graph; WP does not propagate a layout downstream.  OL: only loops.  LOOPS: only
  * loops, with row-major activations. */
 enum network_variant { NETWORK_PACKED, NETWORK_ALT, NETWORK_WP, NETWORK_OL, NETWORK_LOOPS };
 /* Finds a variant by its name: packed, alt, wp, ol or loops. */
@@ -15,7 +15,7 @@ bool network_variant_find(const char *name, enum network_variant *out, struct er
 struct network_tuning_view;
 /* budget: measurements of all searches together (0: NETWORK_BUDGET). time_s: if set, a limit in
  * seconds for everything (network_time.h); the budget is then ignored.  each: options of every
- * search; its budget, time_s and pins are ignored. */
+ * search; its members budget, joint, time_s, pin, resume, no_ledger and baselines are ignored. */
 struct network_tuning_opts {
     struct tuning_opts each;
     enum network_variant variant;
@@ -23,7 +23,7 @@ struct network_tuning_opts {
     double time_s;
     /* Called to save the session with its new schedules; may be NULL. */
     bool (*save)(void *ctx, struct session *s, struct err *e);
-    /* Called when a round begins; may be NULL. */
+    /* Called when a round begins, and after the last one; may be NULL. */
     void (*show)(void *ctx, const struct network_tuning_view *v);
     void *ctx;
     const struct progress *progress;
@@ -39,7 +39,8 @@ struct tuned_kernel {
     double before_ms, after_ms, bound_ms;
     double gain_ms, expected_ms;  /* the time gained so far, and what the next round may gain */
     const char *why;                      /* why it was not searched; NULL: it was searched */
-    bool instant;  /* whether, without a search, its schedule was compared with the instant one */
+    /* whether its schedule was not searched, but compared with the instant one (instant.h) */
+    bool instant;
     bool kept;                            /* whether it got a new schedule */
 };
 /* The state of the tuning.  current: the task whose round begins; -1: none.  now_ms: before_ms
@@ -66,11 +67,12 @@ struct network_tuning {
 /* Tunes the kernels of the session's network, and puts the schedules that are faster inside the
  * network into s->kernels.  After a first round for each kernel, the next round goes to the kernel
  * whose gain counts most (task_rounds.h).  Every search is in the records, so the same call
- * continues where a killed one ended.
+ * continues where a killed one ended, unless each.fresh is set.
  *
  * With a time limit, the network is checked only at the end, and not at all if the check would
- * take too much of the time.  After a cancel, the schedules that were clearly faster stay. What
- * *out points to is allocated in arena a. */
+ * take too much of the time.  After a cancel before the comparison inside the network, the
+ * schedules that were clearly faster in the search stay. What *out points to is allocated in
+ * arena a. */
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
                         struct cancel *cancel, struct network_tuning *out, struct err *e);
 #endif

@@ -24,7 +24,7 @@ struct net_tuner {
     struct tuned_kernel *kernel;          /* per task of net */
     bool layouts_changed;                 /* whether net differs from first */
     bool chosen;  /* whether choose() has decided which schedules stay */
-    int spent; double spent_s;            /* trials and seconds of the joint stage */
+    int spent; double spent_s;  /* trials of the joint stage; seconds allotted to its searches */
     double paused_s;                      /* seconds spent in views (network_sink) */
     struct search_sink sink;
 };
@@ -49,13 +49,13 @@ enum kernel_space network_space(const struct network_task *task);
  * times, so options computed from it are the same in the next call, which continues the same
  * searches. */
 int network_complex(const struct network *net);
-/* Opens the kernel of a task as a session, whose steps fix layouts. If `freely` is true, they fix
- * only the layouts of inputs other than the main one. Otherwise they fix the layouts between
- * kernels, or all layouts if the variant searches only loops. */
+/* Opens the kernel of a task as a session with its `set` steps and steps that fix layouts. If
+ * `freely` is true, the steps fix only the layouts of inputs other than the main one. Otherwise
+ * they fix the layouts between kernels, or all layouts if the variant searches only loops. */
 bool network_open_kernel(const struct net_tuner *t, const struct network_task *task, bool freely,
                          struct session **out, struct err *e);
 
-/* Gives every kernel of t->net a plain schedule with row-major activations. */
+/* Gives every kernel of t->net, except conversions, a plain schedule with row-major activations. */
 bool network_row_major(struct net_tuner *t, struct err *e);
 /* The joint stage: tunes the kernels in the order of the graph, each with the layouts that earlier
  * kernels chose. A kernel keeps its new layouts if the network is faster with them, conversions
@@ -63,6 +63,6 @@ bool network_row_major(struct net_tuner *t, struct err *e);
 bool network_joint(struct net_tuner *t, struct err *e);
 
 /* Searches, in rounds, the kernels whose `why` is NULL, and puts the best schedules into
- * t->session->kernels.  Returns false if the environment lacks something. */
+ * t->session->kernels, and saves the session.  Returns false if the environment lacks something. */
 bool network_search(struct net_tuner *t, struct err *e);
 #endif

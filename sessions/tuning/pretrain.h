@@ -11,12 +11,12 @@
  *     workloads:
  *     - c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1
  *
- * Only the first `measured` trials are measured.  The cost model learns from them, and predicts the
- * latency of the later trials.  In every search, predictions of the model also reward the agents
- * for schedules that are no trials.
+ * The cost model learns from the measured trials.  After the first `measured` trials it predicts
+ * the latency of a trial, where it can, instead of a measurement.  In every search, predictions of
+ * the model also reward the agents for schedules that are no trials.
  *
- * Training writes the weights to a file (agents.h).  Shipped: sessions/pretrain.yaml and, when they
- * help, sessions/agents.weights. */
+ * Training writes the weights to a file (agents.h).  sessions/pretrain.yaml is shipped;
+ * sessions/agents.weights may be. */
 #ifndef TS_SESSIONS_PRETRAIN_H
 #define TS_SESSIONS_PRETRAIN_H
 #include "explorer/agent/agents.h"
@@ -34,8 +34,8 @@ struct pretrain {
     int n; const char *const *workload;                  /* operators, as in the file */
 };
 
-/* Parses a file as strictly as a session; errors have file, line, column and a caret.  A workload
- * must be an operator with a layout template, and must not occur twice.  Results are in arena a. */
+/* Parses a file as strictly as a session.  A workload must be an operator with a layout template,
+ * and must not occur twice.  Results are in arena a. */
 bool pretrain_parse(struct arena *a, const char *name, const char *text, size_t n,
                     const struct pretrain **out, struct err *e);
 /* Like pretrain_parse, for a file; path NULL: the shipped one. */
@@ -87,13 +87,13 @@ struct pretrain_opts {
 struct pretrain_done { int visits, of, resumed; bool finished; };
 
 /* Trains agents: searches each workload in each pass with the strategy ppo and without experts, and
- * writes the weights after each search.  A search depends only on the weights and its own seed, so
- * a stopped training resumes to the same result.
+ * writes the weights after each search.  A search depends only on the weights, the seed of the
+ * visit and the times of the trials.
  *
- * Measurements are recorded, and recorded schedules are not measured again: the same file, seed and
- * records give the same weights. Returns true also after a cancel.  ERR_NAME: o->resume is set, but
- * the weights come from another training. ERR_CHANGED: another process wrote the weights file
- * meanwhile. */
+ * Measurements are recorded, and recorded schedules are not measured again unless o->fresh is set.
+ * So a stopped training can be resumed as if it had not stopped. Returns true also after a cancel.
+ * ERR_NAME: o->resume is set, but the weights come from another training. ERR_CHANGED: another
+ * process wrote the weights file meanwhile. */
 bool pretrain_run(const struct pretrain *p, const struct pretrain_opts *o, struct cancel *cancel,
                   struct pretrain_done *out, struct err *e);
 #endif

@@ -20,7 +20,7 @@ struct training {
     struct arena *mem, *visit;           /* memory of the training, and of the current visit */
     struct records *records;             /* NULL: o->measure measures */
     const char *isa, *summary;
-    struct str weights;  /* the weights after the latest visit; empty before the first */
+    struct str weights;  /* the weights after the latest visit; empty: there was no visit yet */
     uint64_t seen;  /* state of the weights file when this run last read or wrote it (file_seen) */
     int done;                            /* number of finished visits */
     /* The members below belong to the current visit. */
@@ -125,7 +125,8 @@ static void show(void *ctx, const struct tune_view *view)
 
 /* --- One workload --------------------------------------------------------------------------- */
 
-/* Returns the visit's seed, which depends only on its number, so that resuming is exact. */
+/* Returns the seed of the present visit: a hash of the training's seed and the visit's number, so
+ * that resuming is exact. */
 static uint64_t visit_seed(const struct training *t)
 {
     uint64_t of[2] = { t->p->seed, (uint64_t)t->done };

@@ -8,7 +8,7 @@
 #define BETA 2
 #define ROUNDS_BACK 3
 #define BY_TURNS 20                       /* every 20th round (5 %) goes to the tasks in turn */
-#define AT_BOUND 1.03
+#define AT_BOUND 1.03  /* a task is at its bound if its time is at most this multiple of bound_s */
 
 static double latest(const struct task_rounds *t)
 {

@@ -1,5 +1,5 @@
 /* Tunes a session: calls the tuner (explorer/tune) with expert schedules as seeds and records every
- * measurement.  Resumes stopped runs, and answers from finished runs without measuring. */
+ * trial.  Resumes stopped runs, and answers from finished runs without measuring. */
 #ifndef TS_SESSIONS_TUNING_H
 #define TS_SESSIONS_TUNING_H
 #include "explorer/tune/tune.h"
@@ -22,18 +22,18 @@ struct tuning_opts {
      * only runs with the same objective and device can answer or be resumed. */
     bool simulated;
     bool cold;                           /* see struct search_opts */
-    /* Each pin is "layout" (the session's layout steps stay), "all-layouts" (all layouts stay) or a
-     * layout step. */
+    /* Each pin is "layout" (the session's steps except loop steps stay), "all-layouts" (all
+     * layouts stay) or a step other than a loop step. */
     int n_pins; const char *const *pin;
     int experts;  /* number of expert schedules as seeds; 0: TUNING_EXPERTS; < 0: none */
-    bool resume;                         /* whether to resume the latest stopped or killed run */
+    bool resume;                         /* whether to resume the latest unfinished run */
     /* whether to start a new run, instead of refusing, if the stopped run has another budget */
     bool any_budget;
     bool fresh;                          /* whether to search even if a finished run could answer */
     /* whether a study asks.  A finished run then answers only if it has exactly this budget; it
      * also answers when a stopped run could be resumed.  No ledger is measured. */
     bool study;
-    struct measure_opts measure;         /* threads, target, compiler, data seed */
+    struct measure_opts measure;         /* threads, target, compiler, data seed, GPU, ... */
     unsigned baselines;                  /* 1 << enum vendor_library */
     const char *records;                 /* path of the file; NULL: records_path */
     const char *weights; size_t weights_bytes;
@@ -50,20 +50,21 @@ struct tuning {
     bool answered;                       /* whether a finished run answered; result is then NULL */
     const char *answered_date;
     int resumed;  /* number of records that the run had before; -1: no run was resumed */
-    const char *could_resume;            /* name of a stopped run of this task, or NULL */
+    const char *could_resume;            /* the run that o->resume would have resumed, or NULL */
     const char *records_file;
     const char *note;                    /* see struct tune_result */
     struct tune_result *result;
     enum search_end end;
-    int trials, replayed;  /* trials of the run, and how many of them the records had */
+    int trials, replayed;  /* trials of the run; how many the search took from records */
     double start_ms;  /* time of the session's schedule; INFINITY: unknown */
     double best_ms;                      /* time of the winner; INFINITY: no winner */
     /* The session's schedule and the winner, timed in turns in the final or after it; NULL: not
      * timed there. */
     const struct measurement *final_start, *final_best;
     bool is_start;                       /* whether the session's schedule itself is the winner */
-    /* Time of the session / time of the winner, timed in turns if that was possible, else
-     * start_ms / best_ms; NAN: unknown.  low, high: the 95 % interval; 0: not timed in turns. */
+    /* Time of the session / time of the winner, timed in turns if that was possible; else 1 if
+     * is_start, else start_ms / best_ms; NAN: unknown.  low, high: the 95 % interval; 0: not timed
+     * in turns. */
     double speedup, speedup_low, speedup_high;
     int n_lines; const char *const *line;            /* the winner's steps */
     /* how the contract of the winner differs from the session's (contract.h); "": it does not */
@@ -81,9 +82,10 @@ struct tuning {
 bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o);
 
 /* Tunes from the current state of s, which stays unchanged.  view: only its members `view` and
- * `ctx` are used; may be NULL.  A new run enters the records with its first measurement.  A
- * finished run answers only while all its records exist.  If a record cannot be written, raises
- * *cancel and fails.  On failure *out is unchanged; the records keep all earlier measurements. */
+ * `ctx` are used; may be NULL.  A new run enters the records with its first measurement, or when
+ * it ends.  A finished run answers only while none of its records is seen to be missing.  If a
+ * record cannot be written, raises *cancel and fails.  On failure *out is unchanged; the records
+ * keep all earlier trials. */
 bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 const struct search_sink *view, struct cancel *cancel, struct tuning **out,
                 struct err *e);
@@ -94,8 +96,8 @@ void tuning_free(struct tuning *t);
  * outlive the inquiry.
  *
  * tuning_go searches until the run has `trials` trials, replayed ones included, or for time_s
- * seconds (0: no limit). It does nothing if a finished run answers.  After a failure, the caller
- * must call tuning_drop. */
+ * seconds (0: no limit), unless the search ends before.  If a finished run answers, tuning_go does
+ * nothing.  After a failure, the caller must call tuning_drop. */
 struct inquiry;
 bool tuning_open(const struct session *s, const struct tuning_opts *o,
                  const struct search_sink *view, struct cancel *cancel, struct inquiry **out,
@@ -104,12 +106,14 @@ bool tuning_go(struct inquiry *q, int trials, double time_s, struct err *e);
 /* Returns the state of the search; NULL: a finished run answers. */
 const struct tune_result *tuning_now(const struct inquiry *q);
 /* Compares the best candidates, and ends the run in the records. The run is stored as finished if
- * its space is exhausted or its budget spent, else as stopped.  compare_s: see struct tune_opts.
+ * its space is exhausted or its budget spent, and as settled if it settled; but as stopped if the
+ * search ended otherwise, or the winner was not measured alone.  compare_s: see struct tune_opts.
  * Frees q in any case. */
 bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, struct err *e);
 void tuning_drop(struct inquiry *q);     /* may be NULL */
 
-/* Finds the run that o->resume would resume. Returns false when there is none. Reads only. */
+/* Finds the run that o->resume would resume. Returns false when there is none, or on an error.
+ * Reads only. */
 struct tuning_stopped { int trials, budget; double best_ms; /* 0: no correct trial */ };
 bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
                     struct tuning_stopped *out);
@@ -120,15 +124,15 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
 
 /* Adds the winner's steps and ledger to s. If a branch has exactly these steps, it becomes the
  * current one. Otherwise the steps are added to the current branch if `here` is true and the branch
- * has no steps, else to a new branch "tuned". If the session's schedule won, adds only its
- * measurement. If the operator without steps won and `here` is true, goes to state 0, which undoes
- * all steps. */
+ * has no steps, else to a new branch "tuned" (or "tuned2", ...). If the session's schedule won,
+ * adds only its measurement. If the operator without steps won and `here` is true, goes to state 0,
+ * which undoes all steps. */
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
 /* Appends ", 1.25x as fast", then `than` (" as before" or ""), then the interval.  A ratio of times
- * that were not measured in turns is printed as "about 1.25x".  Appends nothing if the speedup is
- * unknown. */
+ * that were measured, but not in turns, is printed as "about 1.25x".  Appends nothing if the
+ * speedup is unknown. */
 void tuning_print_speedup(const struct tuning *t, const char *than, struct str *out);
-/* Returns the number of expert schedules among the seeds; t->result must not be NULL. */
+/* Returns the number of trials that are expert schedules; t->result must not be NULL. */
 int tuning_experts(const struct tuning *t);
 /* Sets *out to the ratio (time of the session's schedule) / (time of c), with its interval.  If the
  * two were not timed in turns, returns false and leaves *out unchanged. */
@@ -147,8 +151,8 @@ int tuning_trial(const struct tune_result *r, const struct tune_candidate *c);
  * turns but another one won; else NULL. */
 const struct tuning_timed *tuning_lost(const struct tuning_timed *timed, int n,
                                        const struct tune_view *v);
-/* Appends "trial 21 was faster in the search (2.46 ms), 3.12 ms in turns"; add_ms appends a
- * time. */
+/* Appends "trial 21 was faster in the search (2.46 ms), 3.12 ms in turns", or that it failed in
+ * turns; add_ms appends a time. */
 void tuning_print_lost(struct str *out, const struct tuning_timed *lost, const struct tune_view *v,
                        void (*add_ms)(struct str *out, double ms));
 /* Prints `tilescope tune --json` (schema.md). */

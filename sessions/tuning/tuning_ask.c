@@ -127,8 +127,8 @@ const struct gpu_device *tuning_gpu(const struct tuning_opts *o)
 }
 
 /* Returns the options that change which schedules are searched or how fast they are, as JSON.
- * Seed, strategy and budget are members of the run instead.  A finished run can answer only if its
- * text is the same. */
+ * Seed, strategy and budget are members of the run instead.  A run can answer or be resumed only if
+ * it has the same text. */
 static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
 {
     struct str compiler = {0};
@@ -166,7 +166,7 @@ bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o)
     return program_text_target(history_current(s->history)->program, o->measure.target)->gpu;
 }
 
-/* Refuses options that the objective does not allow. */
+/* Refuses options that do not fit the target. */
 static bool objective_fits(const struct tuning_opts *o, const struct target *target, struct err *e)
 {
     if (o->simulated && !target->gpu) {

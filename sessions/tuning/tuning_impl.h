@@ -31,9 +31,9 @@ struct inquiry {
     struct cancel *cancel;
     bool lost; struct err why_lost;  /* lost: a record could not be written; why_lost: the reason */
 };
-/* tuning_ask.c: fills in q from the session and the options: target, schedules, pins. */
+/* tuning_ask.c: fills in q from the session and *o: target, schedules, pins, text of options. */
 bool tuning_ask(struct inquiry *q, const struct session *s, const struct tuning_opts *o,
                 struct err *e);
-/* Returns the GPU that is simulated. */
+/* Returns the GPU of the options, else the default one. */
 const struct gpu_device *tuning_gpu(const struct tuning_opts *o);
 #endif
