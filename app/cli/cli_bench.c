@@ -260,15 +260,16 @@ static void add_cold(struct str *out, const struct bench_call *b, int width)
     }
 }
 
-/* Returns the first contender that was timed. The ratios are to its time. */
+/* Returns the first contender that was timed, to whose time the ratios are; 0 if none was timed, or
+ * the times are simulated. */
 static int reference_of(const struct bench_call *b)
 {
     int i = 0;
     if (b->entry[0].gpu)                  /* simulated: then no contender was timed */
         return 0;
-    while (i < b->n_all - 1 && b->result[i].m.latency.runs == 0)
+    while (i < b->n_all && b->result[i].m.latency.runs == 0)
         i++;
-    return i;
+    return i < b->n_all ? i : 0;
 }
 
 /* Adds a note for each undecided ratio that says why it is undecided. */

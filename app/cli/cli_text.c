@@ -100,7 +100,8 @@ void cli_text_check_line(struct str *out, const struct cli *c, int position, con
     str_printf(out, "%4d  ", position);
     cli_paint(out, c->color_out, good ? PAINT_GOOD : PAINT_BAD,
               good ? "ok" : outcome_name[m->outcome]);
-    str_printf(out, "  err %.1e", m->max_rel_err);
+    if (measurement_compared(m))
+        str_printf(out, "  err %.1e", m->max_rel_err);
     if (m->latency.runs > 0) {
         str_add(out, "  ");
         str_ms(out, m->latency.min_ms);

@@ -341,8 +341,8 @@ static void add_search(struct str *out, const struct tuning *t)
     add_times(out, r);
 }
 
-/* Adds to every line that its times are simulated. In a step line this is a comment, so that the
- * line can still be read as a step. */
+/* Marks every line that is not empty as simulated. In a step line the mark is a comment, so that
+ * the line can still be read as a step. */
 static void mark_simulated(struct str *out, const struct tuning *t)
 {
     struct str marked = {0};
@@ -414,7 +414,7 @@ static void say_more(const struct tune_call *u, const struct tuning *t)
     else if (t->answered)
         fputs("measured before; --fresh measures again\n", stderr);
     else if (t->could_resume)
-        fprintf(stderr, "run %s of the same task was stopped; --resume continues it\n",
+        fprintf(stderr, "run %s of the same task ended early; --resume continues it\n",
                 t->could_resume);
 }
 

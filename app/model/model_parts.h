@@ -46,6 +46,7 @@ struct tuner {
     int from;                            /* the user's current state when the search started */
     const char *branch;                  /* the user's current branch when the search started */
     bool stopped;                        /* whether it ended before its budget: it can be resumed */
+    bool settled;                        /* whether it ended because little was left to gain */
     int after;                           /* the user's current state when the search ended */
     bool out;                            /* whether its job has not returned yet */
     bool wanted;                         /* whether it should run; `ending` does not change this */

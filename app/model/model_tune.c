@@ -224,11 +224,11 @@ static bool goes_on(const struct tuner *t, int state)
     return t->stopped && is_of_search(t, state);
 }
 
-/* Whether the last search is of this state and cannot be resumed, and its view is not shown. */
+/* Whether the last search is of this state and ended by itself, and its view is not shown. */
 static bool ended_unseen(const struct model *m, int state)
 {
     const struct tuner *t = &m->tuner;
-    return t->snapshot && !t->stopped && m->view[m->last_view] != VIEW_TUNE
+    return t->snapshot && (!t->stopped || t->settled) && m->view[m->last_view] != VIEW_TUNE
         && is_of_search(t, state);
 }
 
@@ -276,7 +276,7 @@ static void add_promise(struct model *m, struct str *out)
     if (goes_on(&m->tuner, history_current(m->session->history)->id))
         str_add(out, "t goes on where it was");
     else if (model_tune_has_old(m))
-        str_printf(out, "t continues the search that was stopped here, after %d of %d",
+        str_printf(out, "t continues the search that ended early here, after %d of %d",
                    m->tuner.old.trials, m->tuner.old.budget);
     else if (back)
         str_printf(out, "t starts a new search, because the session has changed; after `:switch "
@@ -346,12 +346,12 @@ static bool start(struct model *m, const char *arg)
     model_show_view(m, VIEW_TUNE);
     if (stopped > 0 && o.budget > 0 && o.budget != stopped)
         model_info(m, "a new search of %d trials; from the same step, `:tune %d` still continues "
-                   "the one that was stopped", o.budget, stopped);
+                   "the one that ended early", o.budget, stopped);
     struct str from = {0};
     model_state_name(m, state, false, &from);
     if (!arg[0] && !same && stopped == 0)
-        model_info(m, "%ssearch of %d trials from %s; `:tune 100` or 0100t makes 100; x stops",
-                   new ? "the session has changed: a new " : "",
+        model_info(m, "%ssearch of %s%d trials from %s; `:tune 100` or 0100t makes 100; x stops",
+                   new ? "the session has changed: a new " : "", o.budget ? "" : "up to ",
                    o.budget ? o.budget : TUNING_BUDGET, str_text(&from));
     str_free(&from);
     if (model_program(m)->n_algorithms > 0)
@@ -397,7 +397,11 @@ static bool stop_it(struct model *m)
 static bool show_ended(struct model *m)
 {
     model_show_view(m, VIEW_TUNE);
-    model_info(m, "the search has ended; t again starts a new one, of %d trials", TUNING_BUDGET);
+    if (m->tuner.settled)
+        model_info(m, "the search has ended, for there was little to gain; t again continues it");
+    else
+        model_info(m, "the search has ended; t again starts a new one, of up to %d trials",
+                   TUNING_BUDGET);
     return true;
 }
 

@@ -143,8 +143,8 @@ static void ended_well(struct model *m, const struct tuning *t)
     }
     str_printf(&m->tuner.end, "%s", t->answered ? "known from the records"
                                                 : search_end_name[t->end]);
-    m->tuner.stopped = t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME
-                    || t->end == SEARCH_SETTLED;
+    m->tuner.settled = t->end == SEARCH_SETTLED;
+    m->tuner.stopped = m->tuner.settled || t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME;
     m->tuner.after = history_current(h)->id;
     m->tuner.after_branch = history_branch(h, history_branch_index(h))->name;
     if (branch.len > 0)

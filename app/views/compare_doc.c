@@ -242,7 +242,7 @@ static void put_change(struct doc *d, const int64_t of[2])
     if (of[0] > 0 && of[1] >= 0)
         text_change(&text, (double)of[1] / (double)of[0] - 1);
     else
-        str_add(&text, of[0] < 0 && of[1] > 0 ? "new" : of[1] < 0 ? "gone" : "");
+        str_add(&text, of[0] <= 0 && of[1] > 0 ? "new" : of[1] < 0 ? "gone" : "");
     doc_right(d, s, &text, COUNT_WIDTH);
 }
 

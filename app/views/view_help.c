@@ -82,11 +82,41 @@ static bool is_deed(const struct key_binding *b)
     return b->line[0] != 0;
 }
 
+static bool in_chain(const struct model *m, enum key_context c)
+{
+    for (int i = 0; i < m->help_n; i++)
+        if (m->help_chain[i] == c)
+            return true;
+    return false;
+}
+
+/* Whether binding b belongs to the place where help was opened, but all keys of b have another
+ * binding there. */
+static bool is_shadowed(const struct model *m, const struct key_binding *b)
+{
+    struct arena *a = arena_new();
+    bool shadowed = true;
+    char *rest = NULL;
+    for (char *k = strtok_r(arena_strdup(a, b->keys), " ", &rest); k;
+         k = strtok_r(NULL, " ", &rest)) {
+        const struct key_binding *first = key_binding_find(m->help_chain, m->help_n, key_parse(k));
+        shadowed = shadowed && first && first != b;
+    }
+    arena_free(a);
+    return shadowed && in_chain(m, b->context);
+}
+
+/* Whether binding b is a row of the menu. */
+static bool is_row(const struct model *m, const struct key_binding *b)
+{
+    return b->context == m->help_chain[0] && is_deed(b) && !is_shadowed(m, b);
+}
+
 int view_help_rows(const struct model *m)
 {
     int n = 0;
     for (int i = 0; i < key_binding_count(); i++)
-        n += key_binding_get(i)->context == m->help_chain[0] && is_deed(key_binding_get(i));
+        n += is_row(m, key_binding_get(i));
     return n;
 }
 
@@ -97,7 +127,7 @@ int view_help_columns(const struct model *m)
         const struct key_binding *b = key_binding_get(i);
         const char *why = why_not(m, i);
         int w = text_width(why ? why : b->help) + (step_of_row(m, i) ? FORECAST_WIDTH : 0);
-        widest = b->context == m->help_chain[0] && is_deed(b) && w > widest ? w : widest;
+        widest = is_row(m, b) && w > widest ? w : widest;
     }
     return widest + MENU_KEYS + 3 > 70 ? widest + MENU_KEYS + 3 : 70;
 }
@@ -132,30 +162,6 @@ static void rank_rows(const struct model *m, struct doc *d)
             row[k] = row[k - 1];
             row[k - 1] = other;
         }
-}
-
-static bool in_chain(const struct model *m, enum key_context c)
-{
-    for (int i = 0; i < m->help_n; i++)
-        if (m->help_chain[i] == c)
-            return true;
-    return false;
-}
-
-/* Whether binding b belongs to the place where help was opened, but all keys of b have another
- * binding there. */
-static bool is_shadowed(const struct model *m, const struct key_binding *b)
-{
-    struct arena *a = arena_new();
-    bool shadowed = true;
-    char *rest = NULL;
-    for (char *k = strtok_r(arena_strdup(a, b->keys), " ", &rest); k;
-         k = strtok_r(NULL, " ", &rest)) {
-        const struct key_binding *first = key_binding_find(m->help_chain, m->help_n, key_parse(k));
-        shadowed = shadowed && first && first != b;
-    }
-    arena_free(a);
-    return shadowed && in_chain(m, b->context);
 }
 
 static void put_context(const struct model *m, struct doc *d, enum key_context c, int width)

@@ -13,7 +13,7 @@ static bool put_stopped(struct model *m, struct doc *d, int width)
     struct str text = {0};
     if (!model_tune_has_old(m))
         return false;
-    str_printf(&text, "Tuning this was stopped after %d of %d trials", t->old.trials,
+    str_printf(&text, "Tuning this ended early, after %d of %d trials", t->old.trials,
                t->old.budget);
     if (t->old.best_ms > 0) {
         str_add(&text, ", the best at ");

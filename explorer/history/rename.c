@@ -88,10 +88,12 @@ static void propose(struct renaming *r, const char *text)
             return;
     if (r->n == RENAMES_MAX || streq(text, r->step->text) || !step_parse(r->a, text, &s, &why))
         return;
-    if (program_apply(r->p, s, &next, &why))
+    if (program_apply(r->p, s, &next, &why)) {
         r->line[r->n++] = s->text;
-    else
-        err_set(r->why, why.code, "as `%.200s`: %.400s", s->text, why.text);
+        return;
+    }
+    *r->why = why;
+    err_prefix(r->why, "as `%.200s`: ", s->text);
 }
 
 /* Returns the line with only the last of equal words, counted from word `from` on: O.0 and O.1 in a

@@ -50,7 +50,8 @@ static bool reshaped(struct imp *im, const struct shape *to)
     return true;
 }
 
-/* Translates Reshape.  A dim of 0 keeps the size that x has there, a dim of -1 is inferred. */
+/* Translates Reshape.  A dim of 0 keeps the size that x has there (unless allowzero is set), a dim
+ * of -1 is inferred. */
 static bool reshape(struct imp *im)
 {
     int64_t dims[ONNX_MAX_RANK];
@@ -204,7 +205,7 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* Reads starts, ends, axes or steps: attributes before opset 10, then inputs. */
+/* Reads starts, ends, axes or steps: before opset 10 from an attribute, else from input i. */
 static bool slice_list(struct imp *im, int i, const char *name, int64_t *v, int *n)
 {
     *n = 0;
@@ -244,7 +245,8 @@ static bool slice(struct imp *im)
     return onnx_done(im, x);
 }
 
-/* Translates Split into the parts of split=, or into equal parts. */
+/* Translates Split into the parts of its second input or of split=, or into equal parts (from opset
+ * 18 on, the last one may be smaller). */
 static bool split(struct imp *im)
 {
     enum { MAX_PARTS = 256 };
@@ -276,7 +278,8 @@ static bool split(struct imp *im)
         struct shape shape = *onnx_shape_of(im, y);
         onnx_set_out(im, i, y, &shape);
     }
-    return true;
+    return at == s.dim[axis] || onnx_refuse(im, "its parts have %lld of %lld elements",
+                                            (long long)at, (long long)s.dim[axis]);
 }
 
 static bool expand(struct imp *im)
@@ -307,22 +310,20 @@ static bool expand(struct imp *im)
     return onnx_done(im, onnx_emit_expand(im, x, &to));
 }
 
-/* Repeats each dim d of x n[d] times.  A dim of s elements is reshaped to 1 x s and expanded to
- * n[d] x s.  If `inner` is set, it is reshaped to s x 1 and expanded to s x n[d]. */
-static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
+/* Repeats each dim d of x n[d] times.  If n[d] > 1, a dim of s elements is reshaped to 1 x s and
+ * expanded to n[d] x s. */
+static bool repeat(struct imp *im, int x, const int64_t *n)
 {
     struct shape s = *onnx_shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
     for (int d = 0; d < s.rank; d++) {
         if (n[d] < 1 || n[d] > 1 << 20)
             return onnx_refuse(im, "%lld repeats of dimension %d are not possible", (long long)n[d],
                                d);
-        for (int part = 0; part < 2; part++) {
-            bool repeats = part == inner;
-            if (repeats && n[d] == 1)
-                continue;
-            apart.dim[apart.rank++] = repeats ? 1 : s.dim[d];
-            wide.dim[wide.rank++] = repeats ? n[d] : s.dim[d];
+        if (n[d] > 1) {
+            apart.dim[apart.rank++] = 1;
+            wide.dim[wide.rank++] = n[d];
         }
+        apart.dim[apart.rank++] = wide.dim[wide.rank++] = s.dim[d];
         out.dim[d] *= n[d];
     }
     if (apart.rank > MAX_RANK)
@@ -343,7 +344,7 @@ static bool tile(struct imp *im)
     if (count != onnx_shape_of(im, x)->rank)
         return onnx_refuse(im, "it has %d repeats for %d dimensions", count,
                            onnx_shape_of(im, x)->rank);
-    return repeat(im, x, n, false);
+    return repeat(im, x, n);
 }
 
 /* Pads one axis: with the elements beside the border in reverse order if `mirror` is set, else with

@@ -19,8 +19,8 @@ enum {
 #define MAX_ELEMS ((int64_t)1 << 31)
 
 /* m: NULL for a single tensor. what: the data's name in errors. folder: the model's, with a / at
- * its end; NULL: the model was read from memory. owned: whether the bytes of the file live as long
- * as the arena, so that tensors may point into them. */
+ * its end; NULL: a model in memory, or a single tensor. owned: whether the bytes of the file live
+ * as long as the arena, so that tensors may point into them. */
 struct onnx_reader {
     struct arena *a;
     struct onnx_model *m;
@@ -143,13 +143,13 @@ static bool read_external(struct onnx_reader *r, const Onnx__TensorProto *p,
     return onnx_external_read(&from, raw->data, &why) || wrong_tensor(r, t, why.text);
 }
 
-/* Sets *raw to the bytes of the tensor.  raw->data is NULL when its data are in other fields, such
- * as float_data. */
+/* Sets *raw to the bytes of the tensor.  raw->data is NULL if raw_data is absent or empty: the data
+ * may be in other fields, such as float_data. */
 static bool read_raw(struct onnx_reader *r, const Onnx__TensorProto *p,
                      const struct onnx_tensor *t, struct wire_span *raw)
 {
     *raw = (struct wire_span){ NULL, 0 };
-    if (p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+    if (p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
         return read_external(r, p, t, raw);
     if (p->has_raw_data)
         *raw = wire_raw(&r->wire, &p->raw_data);
@@ -159,7 +159,7 @@ static bool read_raw(struct onnx_reader *r, const Onnx__TensorProto *p,
            wrong_tensor(r, t, "raw_data: not as long as dims say");
 }
 
-/* Sets t->i from raw_data, int64_data, uint64_data (of uint32, too) or int32_data. */
+/* Sets t->i from *raw, int64_data, uint64_data (for uint32, too) or int32_data. */
 static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p,
                       const struct wire_span *raw, struct onnx_tensor *t)
 {
@@ -224,13 +224,14 @@ static bool read_other_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
     return true;
 }
 
-/* Reads float32.  Large data stay in the memory of the file.  To be aligned, they move down by up
- * to 3 bytes, over the key and the length of their own field, which have at least 3 bytes. */
+/* Reads float32.  Large raw data stay where they are if they live as long as the tensor.  To be
+ * aligned, those of the model's file move down by up to 3 bytes, over the key and the length of
+ * their own field, which have at least 3 bytes. */
 static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
                         const struct wire_span *raw, struct onnx_tensor *t)
 {
     size_t n = (size_t)t->elems, bytes = n * sizeof *t->f;
-    bool external = p->has_data_location && p->data_location;
+    bool external = p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     if (raw->data && bytes > 127 && (r->owned || external)) {
         uint8_t *to = raw->data - (uintptr_t)raw->data % sizeof *t->f;
         t->f = (const f32 *)(void *)memmove(to, raw->data, bytes);
@@ -452,7 +453,7 @@ static bool external_fits(struct onnx_reader *r, const Onnx__GraphProto *g)
         double bytes = (double)bytes_per(p->data_type);
         for (size_t d = 0; d < p->n_dims; d++)
             bytes *= (double)p->dims[d];
-        need += p->has_data_location && p->data_location ? bytes : 0;
+        need += p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL ? bytes : 0;
     }
     return need <= have || err_set(r->e, ERR_RANGE, "%s: its tensors need %.1f GiB of memory, but "
                                    "this machine has %.1f GiB", r->what, need / 0x1p30,

@@ -68,7 +68,9 @@ void graph_keep_main(struct graph *to, const struct graph *g)
 {
     const struct node *n = &g->node[g->main_node];
     int same = graph_node_of(to, g->tensor[n->out].name);
-    if (!n->complex || (same >= 0 && to->node[same].complex))
+    while (n->complex && same >= 0 && !to->node[same].complex)
+        same--;
+    if (!n->complex || same >= 0)
         to->main_node = same;
 }
 

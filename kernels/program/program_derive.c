@@ -8,7 +8,7 @@ int program_operand_node(const struct graph *g, const char *name)
 {
     const char *dot = strchr(name, '.');
     char node[128];
-    if (!dot || dot == name || (size_t)(dot - name) >= sizeof node)
+    if (!dot || dot == name || (size_t)(dot - name) >= sizeof node || !strcaseeq(dot + 1, "Inp"))
         return -1;
     memcpy(node, name, (size_t)(dot - name));
     node[dot - name] = '\0';
@@ -212,7 +212,7 @@ static bool is_convolution(const struct node *n)
     return n->complex && n->params.stride[0] > 0;
 }
 
-/* Variant OL: sets the layouts of all operands and results of convolutions. */
+/* Variant OL: sets the layouts of the data operands and the results of convolutions. */
 static bool fixed_layouts(struct program *draft, const struct layout **layout,
                           enum layout_source *source, struct err *e)
 {

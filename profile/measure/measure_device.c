@@ -114,6 +114,6 @@ bool measure_on_device(struct measure_job *j, struct err *e)
     }
     *e = why;
     if (why.code != ERR_CANCEL && why.code != ERR_KILLED)
-        err_set(e, why.code, "on %s: %s", j->device->name, why.text);
+        err_prefix(e, "on %s: ", j->device->name);
     return false;
 }

@@ -10,7 +10,7 @@
 #include "kernels/program/contract.h"
 #include "sessions/tuning/tuning_impl.h"
 
-#define SETTLE_S 120  /* a search without a named budget may settle after so many seconds */
+#define SETTLE_S 120  /* a search without a named budget or time may settle after so many seconds */
 
 /* --- Choice of the run ---------------------------------------------------------------------- */
 
@@ -21,7 +21,8 @@ static bool matches(const struct inquiry *q, const struct tuning_opts *o,
            (!o->strategy || streq(run->strategy, o->strategy));
 }
 
-/* Sets *out to whether all records of a run exist.  If some were pruned, the run cannot answer. */
+/* Sets *out to whether a run is without gaps: its trials are numbered 1, 2, ..., and it has a final
+ * if a trial is right.  If records between were pruned, the run cannot answer. */
 static bool is_whole(struct inquiry *q, const struct record_run *run, struct err *e, bool *out)
 {
     struct record_filter f = { .run = run->id };
@@ -42,8 +43,8 @@ static bool is_whole(struct inquiry *q, const struct record_run *run, struct err
     return true;
 }
 
-/* Whether the search may end before its budget is spent, when it gains little: the user named
- * neither a budget nor a time. */
+/* Whether the search may end before its budget is spent, when it gains little: nobody named a
+ * budget or a time, and no study asks. */
 static bool may_settle(const struct tuning_opts *o)
 {
     return o->budget <= 0 && o->time_s <= 0 && !o->study;
@@ -70,7 +71,8 @@ static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err
                 return false;
             q->finished = whole ? &run[i] : NULL;
         }
-        if (run[i].state == RUN_FINISHED || run[i].state == RUN_RUNNING)
+        bool passed = run[i].state == RUN_SETTLED && q->finished && q->finished != &run[i];
+        if (run[i].state == RUN_FINISHED || run[i].state == RUN_RUNNING || passed)
             continue;
         if (o->budget > 0 && run[i].budget != o->budget)
             q->other_budget = q->other_budget ? q->other_budget : &run[i];
@@ -84,7 +86,7 @@ static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err
 static bool refuse_budget(const struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     long long had = q->other_budget->budget;
-    err_set(e, ERR_RANGE, "the run that was stopped has a budget of %lld, not %d", had, o->budget);
+    err_set(e, ERR_RANGE, "the run that ended early has a budget of %lld, not %d", had, o->budget);
     return err_fix(e,
                    "use --resume --budget %lld to continue it; without --resume a new run starts",
                    had);
@@ -123,10 +125,12 @@ static bool start_run(struct tuning *t, struct inquiry *q, const struct tuning_o
     if (!records_run_resume(q->records, t->run, e) ||
         !records_list(q->records, &f, q->mem, &q->known, &q->n_known, e))
         return false;
-    t->resumed = q->n_known;
+    t->resumed = 0;
     q->known_hash = ARENA_ARRAY(q->mem, uint64_t, q->n_known + 1);
-    for (int i = 0; i < q->n_known; i++)
+    for (int i = 0; i < q->n_known; i++) {
         q->known_hash[i] = hash_text(q->known[i].steps);
+        t->resumed += !streq(q->known[i].strategy, "final");
+    }
     return true;
 }
 
@@ -218,7 +222,8 @@ bool tuning_gain(const struct tune_result *r, const struct tune_candidate *c, st
 /* Returns the speedup by times that were not measured in turns; NAN: unknown. */
 static double speedup_of(const struct tuning *t)
 {
-    return t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
+    return t->is_start ? 1
+         : isfinite(t->start_ms) && isfinite(t->best_ms) ? t->start_ms / t->best_ms : NAN;
 }
 
 /* Returns the measurement of c in the comparison of start and winner; if there was none, that in
@@ -485,7 +490,8 @@ bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
               && find_runs(&q, o, &ignored) && q.stopped;
     if (found)
         *out = (struct tuning_stopped){
-            (int)q.stopped->n_records, (int)q.stopped->budget, q.stopped->best_ms,
+            (int)q.stopped->n_records - (q.stopped->state == RUN_SETTLED),  /* its final */
+            (int)q.stopped->budget, q.stopped->best_ms,
         };
     records_close(q.records);
     arena_free(q.mem);

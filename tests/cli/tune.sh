@@ -48,6 +48,7 @@ t 0 '24 of 24, little to gain' tune "$op" --seed 7 --strategy evo
 grep -q 'the same command with --resume' <<< "$out" && pass 'says how it goes on' \
     || flunk 'how it goes on' "$out"
 t 0 'settled' records runs
+t 0 'budget spent .*; 24 of them were in the records' tune "$op" --seed 7 --strategy evo --resume
 t 0 '"end": "budget spent"' tune "$op" --budget 24 "${quick[@]}" --json --quiet
 export TILESCOPE_RECORDS=$dir/r.db
 

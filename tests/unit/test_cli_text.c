@@ -87,6 +87,30 @@ static void a_measurement_in_words(void **state)
         "compiler: gcc 12, avx2, 0.25 s contract: as the caller has it ");
 }
 
+/* A step that was not compared with the reference has no error. */
+static void a_step_in_a_line(void **state)
+{
+    static const struct { enum outcome outcome; double err; const char *line; } row[] = {
+        { OUTCOME_OK, 3e-7, "   4  ok  err 3.0e-07  (the bare operator)\n" },
+        { OUTCOME_WRONG, 0.5, "   4  wrong result  err 5.0e-01  (the bare operator)\n" },
+        { OUTCOME_WRONG, NAN, "   4  wrong result  (the bare operator)\n" },
+        { OUTCOME_CRASH, NAN, "   4  crash  (the bare operator)\n" },
+        { OUTCOME_COMPILE, 0, "   4  compile error  (the bare operator)\n" },
+    };
+    struct args none = {0};
+    struct cli c = { .args = &none };
+    struct state st = { .step = "" };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct measurement m = { .outcome = row[i].outcome, .max_rel_err = row[i].err,
+                                 .verified = row[i].outcome == OUTCOME_OK };
+        struct str out = {0};
+        cli_text_check_line(&out, &c, 4, &st, &m);
+        assert_string_equal(str_text(&out), row[i].line);
+        str_free(&out);
+    }
+}
+
 /* A cell for each part of a tensor's memory, the fullest one darkest, in ASCII too. */
 static void heat_has_a_cell_each(void **state)
 {
@@ -135,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(doubts_are_told),
         cmocka_unit_test(a_measurement_in_words),
+        cmocka_unit_test(a_step_in_a_line),
         cmocka_unit_test(heat_has_a_cell_each),
         cmocka_unit_test(names_stay_in_ascii),
     };

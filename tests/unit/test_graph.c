@@ -230,6 +230,28 @@ static void main_node_stays(void **state)
         g = graph_with_conversion(a, g, graph_tensor(g, i ? "c2" : "x"));
     }
     assert_string_equal(g->tensor[g->node[g->main_node].out].name, "c1");
+    g = load(a, FIG12, "loop rfactor c1 I 4")->graph;
+    assert_true(str_starts(g->tensor[g->node[g->main_node].out].name, "c1"));
+    arena_free(a);
+}
+
+/* The operand of a node is called NODE.Inp, and nothing else. */
+static void operands_have_one_name(void **state)
+{
+    static const struct { const char *step; bool ok; } row[] = {
+        { "layout set c2.Inp \"N H W O\"", true }, { "layout set C2.inp \"N H W O\"", true },
+        { "layout set c2.Foo \"N H W O\"", false }, { "layout set c2.Ker \"N H W O\"", false },
+        { "layout set c2. \"N H W O\"", false },
+    };
+    (void)state;
+    struct arena *a = arena_new();
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        const struct program *p = load(a, FIG12, "");
+        struct err e;
+        if (program_apply_line(p, row[i].step, &p, &e) != row[i].ok)
+            fail_msg("%s", row[i].step);
+        assert_true(row[i].ok || e.code == ERR_NAME);
+    }
     arena_free(a);
 }
 
@@ -558,7 +580,7 @@ int main(void)
     printf("# seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_move_as_the_paper_says),
-        cmocka_unit_test(main_node_stays),
+        cmocka_unit_test(main_node_stays), cmocka_unit_test(operands_have_one_name),
         cmocka_unit_test(held_tensors_are_stored_once),
         cmocka_unit_test(fixed_layouts_stay),
         cmocka_unit_test(bad_graphs_say_where),

@@ -170,6 +170,8 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 13, "in x:2,3; node Transpose x > y perm=0,0; out y", "is not a permutation" },
     { 13, "in x:2,3; node Concat x x > y axis=7; out y",
     "axis 7 does not exist: the tensor has 2" },
+    { 13, "in x:3,2; ints p:1,1; node Split x p > a b axis=0; node Add a b > y; out y",
+      "its parts have 2 of 3 elements" },
     { 13, "in x:2,3; node GlobalAveragePool x > y; out y", "no spatial axes" },
     { 13, "in x:2,3,4; node GlobalMaxPool x > y; out y", "y = reduce_max(x) axes=2 keep=1\n" },
     { 13, "in x:1,1,2,2; const w:1,1,3,3; node Conv x w > y; out y", "its kernel spans 3" },

@@ -518,6 +518,25 @@ static void check_round_trip(const struct session *s)
     str_free(&twice);
 }
 
+/* A wrong result that was not compared (the kernel wrote elsewhere) stays without errors. */
+static void test_errors_of_wrong_results(void **state)
+{
+    (void)state;
+    for (int compared = 0; compared < 2; compared++) {
+        struct str text = {0};
+        struct session *s = must_parse("tilescope: 1\noperator: gmm m=4 k=4 n=4\n");
+        struct measurement m = { .outcome = OUTCOME_WRONG };
+        m.max_rel_err = m.error_of_bound = compared ? 0.5 : (double)NAN;
+        history_set_measured(s->history, 0, &m);
+        session_yaml_in(s, NULL, &text);
+        session_free(s);
+        s = must_parse(str_text(&text));
+        assert_int_equal(measurement_compared(history_state(s->history, 0)->measured), compared);
+        session_free(s);
+        str_free(&text);
+    }
+}
+
 /* Older versions wrote "verified: true" of a kernel that crashed when it was timed. */
 static void test_failures_are_not_verified(void **state)
 {
@@ -1291,6 +1310,7 @@ int main(void)
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_failures_are_not_verified),
+        cmocka_unit_test(test_errors_of_wrong_results),
         cmocka_unit_test(test_texts_survive),
         cmocka_unit_test(test_unprintable),
         cmocka_unit_test(test_stale_measurements),

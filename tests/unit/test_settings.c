@@ -8,6 +8,7 @@
 #include <string.h>
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "app/views/view.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/tty.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -173,6 +174,25 @@ static void test_keys(void **state)
     settings_free(&s);
 }
 
+/* A user's key takes the place of the shipped one in the menu, which is as high as before. */
+static void test_menu_of_keys(void **state)
+{
+    struct app_settings s;
+    int rows[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        parse(i ? "keys: {nest: {v: \"loop split %T %D 8\"}}\n" : "threads: 1\n", &s);
+        struct model *m = model_with(&s);
+        press(m, "Enter");
+        rows[i] = view_help_rows(m);
+        model_free(m);
+        key_bindings_add(NULL, 0);
+        settings_free(&s);
+    }
+    assert_true(rows[0] > 3);
+    assert_int_equal(rows[1], rows[0]);
+}
+
 /* `--baselines none` overrides the libraries of the settings. */
 static void test_no_baselines_override(void **state)
 {
@@ -293,7 +313,7 @@ int main(void)
         cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_keys_on_the_start_screen),
-        cmocka_unit_test(test_no_baselines_override),
+        cmocka_unit_test(test_menu_of_keys), cmocka_unit_test(test_no_baselines_override),
         cmocka_unit_test(test_columns),
         cmocka_unit_test(test_files_of_lines),
         cmocka_unit_test(test_a_bad_file),

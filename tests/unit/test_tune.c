@@ -632,6 +632,13 @@ static void it_settles_where_little_is_gained(void **state)
             free(l[i]);
     }
     assert_true(ended_early > 0);
+    struct landscape *l = land(false, false);      /* in order, the best may come last */
+    struct tape t = {0};
+    struct search_opts o = { .budget = 1000, .seed = 2, .strategy = &strategy_exhaustive,
+                             .settle_s = 1e-9 };
+    assert_int_equal(play(l, &o, NULL, &t, NULL, 0), SEARCH_BUDGET);
+    tape_free(&t);
+    free(l);
 }
 
 static void text_sets_find_what_was_added(void **state)

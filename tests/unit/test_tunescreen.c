@@ -363,7 +363,7 @@ static void results_are_branches(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "t");
-    assert_shows(m, "search of 1000 trials from main, step 0 of 0; `:tune 100` or 0100t");
+    assert_shows(m, "search of up to 1000 trials from main, step 0 of 0; `:tune 100` or");
     bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
     assert_string_equal(branch_of(m), "main");
     assert_string_equal(step_of(m), "loop split C M 4");
@@ -612,7 +612,7 @@ static void t_shows_what_ended(void **state)
     press(m, "4 t");
     assert_false(m->tuner.out);
     assert_int_equal(m->view[m->last_view], VIEW_TUNE);
-    assert_shows(m, "the search has ended; t again starts a new one, of 1000 trials");
+    assert_shows(m, "the search has ended; t again starts a new one, of up to 1000 trials");
     press(m, "t");
     assert_true(m->tuner.out);
     bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
