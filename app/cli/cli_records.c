@@ -99,12 +99,12 @@ static bool do_prune(struct ask *k, struct err *e)
     if (!cli_records_filter(k, false, e) || !args_int(k->args, OPT_KEEP, 1, INT32_MAX, &keep, e))
         return false;
     bool chosen = cli_records_operand(k) || keep || k->f.run || k->f.failed || k->f.before
-               || k->f.outcome || args_has(k->args, OPT_MACHINE);
+               || k->f.outcome || k->f.isa || k->f.threads || args_has(k->args, OPT_MACHINE);
     if (!chosen) {
         err_set(e, ERR_SYNTAX,
                 "prune needs a filter: without one it would delete every record of this machine");
-        return err_fix(e, "TASK, --failed, --outcome, --before, --run, --machine, or --keep 100:"
-                          " all but the 100 fastest of each task");
+        return err_fix(e, "TASK, --failed, --outcome, --before, --run, --machine, --threads, "
+                          "--isa, or --keep 100: all but the 100 fastest of each task");
     }
     if (!records_prune(k->r, &k->f, keep, dry, &gone, e))
         return false;

@@ -143,7 +143,8 @@ void job_want_cures(struct app_job *j, const struct forecast *cure, int n);
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c);
 bool job_run_cures(struct app_job *j, const struct program *p, const struct progress *pr,
                    const struct cancel *c);
-/* other: the program after the only row, if it is known; NULL: the job applies the rows. */
+/* Predicts the misses of p, and of p after each row of steps in j->text.  other: p after the only
+ * row, if the caller has applied it; NULL: the job applies the rows. */
 bool job_run_forecast(struct app_job *j, const struct program *p, const struct program *other,
                       const struct cancel *c);
 

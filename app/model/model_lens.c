@@ -191,7 +191,7 @@ static bool set_from(struct model *m, const char *arg)
     return true;
 }
 
-/* Runs a command of the playback, which needs a lens. */
+/* Runs a command that needs a lens: one of the playback, or `apply`. */
 static bool play(struct model *m, const char *word, long long n)
 {
     struct lensing *k = &m->lensing;

@@ -16,7 +16,9 @@
 #define BAR_FROM 60
 #define WORDS_FROM 70
 #define STAGE_FROM 92
-#define OTHER_TIME 0.1  /* if the start's two times differ by less (relatively), one is shown */
+/* The time that the start had before the search is shown beside its time in the search if the two
+ * differ by more than this fraction. */
+#define OTHER_TIME 0.1
 /* columns of "best    2.46 ms", " in this search)" and ", trial 1000" together */
 #define AROUND_START 44
 #define WRAP_FROM 14                     /* in a pane of at least so many rows, lines are wrapped */

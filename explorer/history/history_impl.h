@@ -14,8 +14,8 @@ struct past_change {
     int at, to;  /* the step's number before and after the change; equal for a drop or an insert */
 };
 
-/* An older measurement of a state, which is not the state's `measured` any more: a measurement made
- * in another way has replaced it. */
+/* A measurement of a state beside its `measured`, made in another way: `measured` has replaced it,
+ * or was preferred to it. */
 struct other_measured { int state; const struct measurement *m; };
 
 struct history {

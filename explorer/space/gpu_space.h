@@ -48,8 +48,8 @@ struct gpu_nest {
     /* index of the knob for unrolling; choice 0: only the register tile is unrolled; 1: the inner
      * reduction too.  -1: no such knob */
     int k_unroll;
-    /* index of the knob for the stages of the shared tiles, whose choice is stages - 1; -1: no tile
-     * can have more than one stage */
+    /* index of the knob for the number of stages of the shared tiles; choice i: i + 1 stages.  -1:
+     * no tile can have more than one stage */
     int k_stages;
     int64_t bytes;                        /* bytes of a stored element */
     int n_chain; const char *const *chain;           /* element-wise consumers, in order */

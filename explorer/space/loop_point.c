@@ -1,5 +1,5 @@
-/* Points of a loop space: drawing, moving and crossing them, and their state as numbers for a
- * network. */
+/* Points of a loop space: drawing, moving and crossing them, and their state as numbers for the
+ * agents. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <math.h>

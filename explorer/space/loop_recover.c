@@ -30,11 +30,11 @@ struct recovery {
     int run[PLAN_LOOPS];                  /* per leaf: number of its run (find_runs) */
     enum loop_level level[PLAN_LOOPS];    /* per leaf: the level that is tried now */
     struct point_why *why;                /* reason of the attempt that passed most checks */
-    int reached;                          /* how many checks that attempt passed */
+    int reached;                          /* the check at which it failed */
 };
 
-/* How many checks an attempt passed.  To REACHED_LOOPS and REACHED_MARKS, the number of loops that
- * were right is added. */
+/* The check at which an attempt failed; later checks have larger numbers.  REACHED_LOOPS and
+ * REACHED_MARKS check one loop after the other: the number of loops that were right is added. */
 enum { REACHED_LINES = 1, REACHED_NEST, REACHED_LEVELS, REACHED_LOOPS,
        REACHED_MARKS = REACHED_LOOPS + PLAN_LOOPS, REACHED_PLACES = REACHED_MARKS + PLAN_LOOPS,
        REACHED_SOUND, REACHED_PREFETCH };

@@ -21,7 +21,9 @@ static bool is_pinned(const struct kernels *k, struct arena *a, const char *line
     return false;
 }
 
-struct schedule { int n_layout, n; const char **line; };     /* a schedule, layout lines first */
+/* A schedule of n lines.  The first n_layout are those that are no loop steps: settings, algorithms
+ * and layouts. */
+struct schedule { int n_layout, n; const char **line; };
 
 static bool is_algorithm(const char *line)
 {

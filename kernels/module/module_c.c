@@ -29,7 +29,8 @@ static void print_buffer(const struct module *m, enum entry kind, int b, struct 
                    (long long)(m->plan->at[b] / m->buffer[b].is->type->bytes));
 }
 
-/* Whether a kernel has a buffer of a narrow type: the entry of its C then takes void pointers. */
+/* Whether any kernel of the module has a buffer of a narrow type.  The entry of the module then
+ * takes void pointers. */
 static bool any_narrow(const struct module *m)
 {
     for (int k = 0; k < m->n_kernels; k++)

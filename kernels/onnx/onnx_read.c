@@ -224,9 +224,9 @@ static bool read_other_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
     return true;
 }
 
-/* Reads float32.  Large raw data stay where they are if they live as long as the tensor.  To be
- * aligned, those of the model's file move down by up to 3 bytes, over the key and the length of
- * their own field, which have at least 3 bytes. */
+/* Reads float32.  Large raw data that live as long as the tensor are not copied.  In the model's
+ * file they may be unaligned: they then move down by up to 3 bytes, over the key and the length of
+ * their protobuf field, which together have at least 3 bytes. */
 static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
                         const struct wire_span *raw, struct onnx_tensor *t)
 {

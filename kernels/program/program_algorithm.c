@@ -38,8 +38,8 @@ bool program_accurate(const struct program *draft, struct err *e)
     return true;
 }
 
-/* Checks that no earlier step changed how a constant that the convolution reads is stored, or
- * factored one of its reductions: the algorithm replaces weights and reductions. */
+/* Checks that no earlier step has set the layout of the convolution's weights, stored them in
+ * another constant, or factored a reduction of the convolution: the algorithm replaces both. */
 static bool check_unused(const struct program *d, const struct step *s, struct err *e)
 {
     const struct graph *g = d->graph;

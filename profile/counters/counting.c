@@ -226,8 +226,8 @@ void counting_start(struct counting *c, int pass)
     on_threads(c, start_thread);
 }
 
-/* Adds each value of a reading per call, multiplied by enabled / running. Computes in double,
- * because the product of two 64-bit integers may overflow. */
+/* Adds the values of a reading, divided by the number of calls and multiplied by enabled / running.
+ * Computes in double, because the product of two 64-bit integers may overflow. */
 static void add_reading(struct counting *c, int group, const struct reading *r, int calls)
 {
     bool starved = r->enabled_ns > 0 && r->running_ns == 0;

@@ -32,8 +32,9 @@ static int by_stride(const void *a, const void *b)
     return x->stride != y->stride ? (x->stride > y->stride ? 1 : -1) : 0;
 }
 
-/* Stores in r the parts of a way that `iterations` iterations of its loop reach. Returns the number
- * of stored parts. */
+/* A way says how a loop moves an access, as nested parts (struct walk_way). Stores in r the parts
+ * that the first `iterations` iterations of the loop step through, with the trips that they make
+ * there. Returns the number of stored parts. */
 static int add_reaches(const struct walk_way *way, int64_t iterations, struct reach *r)
 {
     int n = 0;

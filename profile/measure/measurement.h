@@ -138,10 +138,10 @@ static inline bool measurement_noisy(const struct measurement *m)
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
 /* Completes the new measurement *m from an older one of the same program. Takes the older values
  * that *m did not measure. Unless `newest` is true, also takes the older time if it is faster, and
- * the older baselines if *m has none. An older time brings the older baselines along, if there are
- * any: both times of a ratio were sampled in turns. Does nothing when `old` is NULL, when either
- * measurement is not OK, or when they were measured in different ways. Returns whether *m had a
- * time and the older one replaced it. */
+ * the older baselines if *m has none. With an older time it always takes the older baselines, if
+ * there are any, because a ratio compares times that were sampled in turns. Does nothing when `old`
+ * is NULL, when either measurement is not OK, or when they were measured in different ways. Returns
+ * whether *m had a time and the older one replaced it. */
 bool measurement_merge(struct measurement *m, const struct measurement *old, bool newest);
 
 struct measure_opts {

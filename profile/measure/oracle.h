@@ -50,10 +50,10 @@ double oracle_tolerance(const struct program *p);
 /* Compares an output with the reference element by element, and merges the largest difference into
  * *worst.
  *
- * Each element may be off by its bound: the largest error that arithmetic in its type can cause
- * there (reference_error), at most oracle_tolerance(). For a program with a chosen algorithm
- * (winograd), this is the arithmetic of that algorithm: the bound comes from p->form, the reference
- * from the base graph.
+ * Each element may be off by its bound: an estimate, with a margin, of the largest error that
+ * arithmetic in its type can cause there (reference_error), at most oracle_tolerance(). For a
+ * program with a chosen algorithm (winograd), this is the arithmetic of that algorithm: the bound
+ * comes from p->form, the reference from the base graph.
  *
  * An element beyond its bound gets a second opinion (SPEC L.2): a plain evaluation of the output in
  * the type of the tensors. If the worst element of this evaluation is off by r times its bound, 8r

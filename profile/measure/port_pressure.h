@@ -25,8 +25,8 @@ struct port_pressure {
     int loop;                             /* index of the loop in the lines; -1: none */
     /* the CPU model that llvm-mca used; exact: it is the model of this CPU */
     char model[24]; bool exact;
-    /* the nearest model that has fewer FMAs a cycle than this CPU, possibly `model` itself; "":
-     * none was asked */
+    /* the first model that was asked and has fewer FMAs a cycle than this CPU: `model` if no better
+     * one answered; "": there was none */
     char slow[24];
     double cycles, least, ipc;
     int n; struct { char name[24]; double cycles; } port[MOST_PORTS];

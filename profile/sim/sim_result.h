@@ -136,8 +136,8 @@ struct sim_tensor_detail {
     int n_cells; struct sim_heat cell[SIM_CELLS];
 };
 
-/* The counts of iterations first to first + n - 1 of sim_detail.loop[loop]. Moments are in program
- * order. */
+/* A part of the time line: the accesses and misses of n iterations of sim_detail.loop[loop], the
+ * first of which has the number `first`.  Moments are in program order. */
 struct sim_moment { int loop; int64_t first, n, accesses, misses; };
 
 /* reason: "", or why there is no detail.  Accesses are touches of lines here: an access that

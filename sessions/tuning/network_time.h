@@ -3,10 +3,11 @@
 #ifndef TS_SESSIONS_NETWORK_TIME_H
 #define TS_SESSIONS_NETWORK_TIME_H
 
-/* The costs in seconds that are known when the searches begin.  spent: everything so far except the
- * searches of the joint stage and pauses.  plain: one measurement of the network; checked:
- * one with a check of the results; build: compiling the network, which takes no time if the objects
- * are cached.  n_kernels: kernels with something to search. */
+/* The costs in seconds that are known when the searches of the kernels begin, after the joint
+ * stage.  spent: everything before, without pauses and without the searches of the joint stage.
+ * plain: one measurement of the network; checked: one with a check of the results; build: compiling
+ * the network, which takes no time if the objects are cached.  n_kernels: kernels with something to
+ * search. */
 struct network_costs { double limit_s, spent_s, plain_s, checked_s, build_s; int n_kernels; };
 
 /* The parts of the time limit.  search_s: for all searches.  finals_s: for all finals together: no

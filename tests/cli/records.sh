@@ -154,6 +154,8 @@ t 2 'records check takes no --yes' records check --yes
 
 # Prune says what it would do first.
 t 2 'prune needs a filter' records prune
+t 0 'would delete 0 records and 0 runs' records prune --threads 77
+t 0 'would delete 0 records and 0 runs' records prune --isa sse
 t 2 'expected a date as' records prune --before soon
 for date in 2026-13-01 2026-02-29 2026-11-00 2026-11-21T24:00 2026-11-21T06:19:75; do
     t 2 'expected a date as' records prune --before $date
