@@ -310,10 +310,9 @@ static bool note_follower(const struct program *p, const char *step, struct str 
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out)
 {
-    char verb[16] = "", stage[64] = "";
-    sscanf(step, "loop %15s %63s", verb, stage);
-    bool reorder = streq(verb, "reorder"), marks = streq(verb, "unroll") ||
-                   streq(verb, "vectorize") || streq(verb, "parallel");
+    char verb[16], stage[64], loop[64];
+    bool marks = history_annotation(step, verb, stage, loop);
+    bool reorder = !marks && sscanf(step, "loop reorder %63s", stage) == 1;
     int node = reorder || marks ? program_stage(p, stage) : -1;
     bool layout = str_starts(step, "layout ") && same_layouts(p, before);
     bool loops = node >= 0 && node < before->graph->n_nodes

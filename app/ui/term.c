@@ -38,8 +38,8 @@ struct terminal {
     int clicked_x, clicked_y;
 };
 
-/* What restores the terminal: its old mode, and bytes to write. They are prepared early, because a
- * signal handler cannot ask curses for them. */
+/* The data that restore the terminal: its old mode, and bytes to write. They are prepared early,
+ * because a signal handler cannot ask curses for them. */
 static struct {
     volatile sig_atomic_t armed;
     struct termios cooked;

@@ -501,9 +501,7 @@ static const struct ledger_row *comparable(const struct ledger_row *row, int i)
     return NULL;
 }
 
-/* Reads a step that vectorizes, unrolls or parallelizes a loop, such as "loop vectorize C N.1".
- * False: it is another step. */
-static bool read_annotation(const char *step, char verb[16], char stage[64], char loop[64])
+bool history_annotation(const char *step, char verb[16], char stage[64], char loop[64])
 {
     static const char *const verbs[] = { "vectorize", "unroll", "parallel" };
     char rest[2];
@@ -521,11 +519,11 @@ int history_replaced_by(const struct history *h, int i)
     const int *path = history_path(h, h->current, &n, &at);
     char verb[2][16], stage[2][64], loop[2][64];
     if (i > at || h->states.data[path[i]]->held
-        || !read_annotation(h->states.data[path[i]]->step, verb[0], stage[0], loop[0]))
+        || !history_annotation(h->states.data[path[i]]->step, verb[0], stage[0], loop[0]))
         return 0;
     for (int k = i + 1; k <= at; k++)
         if (!h->states.data[path[k]]->held
-            && read_annotation(h->states.data[path[k]]->step, verb[1], stage[1], loop[1])
+            && history_annotation(h->states.data[path[k]]->step, verb[1], stage[1], loop[1])
             && strcaseeq(stage[0], stage[1]) && strcaseeq(loop[0], loop[1]))
             return streq(verb[0], verb[1]) ? 0 : k;
     return 0;

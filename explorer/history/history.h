@@ -141,4 +141,7 @@ int history_ledger(const struct history *h, struct ledger_row *out, int max);
  * branch that does so to the same loop gives it another annotation ("loop vectorize C N" after
  * "loop unroll C N"): returns the number of that later step.  Else 0. */
 int history_replaced_by(const struct history *h, int i);
+/* Reads a step that vectorizes, unrolls or parallelizes a loop, such as "loop vectorize C N.1".
+ * False: it is another step, and the texts are undefined. */
+bool history_annotation(const char *step, char verb[16], char stage[64], char loop[64]);
 #endif

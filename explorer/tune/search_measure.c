@@ -10,8 +10,7 @@ bool search_settled(const struct search *s)
     int before = s->trial.len - SETTLE_TRIALS;   /* number of trials before the last ones */
     double was = INFINITY;
     if (s->o.settle_s <= 0 || s->strategy->ordered || s->stage != STAGE_LOOPS ||
-        before < s->loops_from ||
-        clock_s() - s->began_s < s->o.settle_s)
+        before < s->loops_from || clock_s() - s->began_s < s->o.settle_s)
         return false;
     for (int i = 0; i < before; i++)
         if (s->trial.data[i]->outcome == OUTCOME_OK)

@@ -4,15 +4,6 @@
 /* The loops around a tree, the outermost first. */
 struct loops_around { int n; const struct tree *loop[MAX_DIMS * 2]; };
 
-/* Returns by how many elements of the stored buffer an iteration of the loop moves the store; 0: by
- * none, or not by the same number in each iteration. */
-static int64_t stride_of(const struct func *f, const struct tree *store, const struct tree *loop)
-{
-    int64_t coef = 0;
-    const struct expr *at = buffer_offset(f->pool, &f->buffer[store->buffer], store->idx);
-    return expr_coef(f->pool, at, loop->var, &coef) ? coef : 0;
-}
-
 static bool find(const struct func *f, const struct tree *t, struct loops_around a,
                  struct lanes_apart *out)
 {
@@ -23,9 +14,11 @@ static bool find(const struct func *f, const struct tree *t, struct loops_around
         found = find(f, t->kid[i], a, out);
     if (t->kind != TREE_STORE || t->buffer >= f->n_params)
         return found;
+    const struct expr *offset = buffer_offset(f->pool, &f->buffer[t->buffer], t->idx);
     *out = (struct lanes_apart){ .buffer = f->buffer[t->buffer].name };
     for (int i = 0; i < a.n; i++) {
-        int64_t stride = stride_of(f, t, a.loop[i]);
+        int64_t stride = 0;  /* stays 0 if iterations move the store by different distances */
+        expr_coef(f->pool, offset, a.loop[i]->var, &stride);
         if (stride == 1)
             out->adjacent = a.loop[i]->axis;
         if (a.loop[i]->ann == LOOP_VECTORIZE && stride != 0 && stride != 1) {

@@ -102,18 +102,16 @@ static void forget(struct measure_job *j, double rel_err, double of_bound, const
 
 bool measure_on_device(struct measure_job *j, struct err *e)
 {
-    struct err why;
     double rel_err = j->m->max_rel_err, of_bound = j->m->error_of_bound;
     runner_close(j->runner);
     j->runner = NULL;
-    if (run_there(j, &why))
+    if (run_there(j, e))
         return true;
-    if (why.code == ERR_ENV && !j->opts.twin_later) {
-        forget(j, rel_err, of_bound, &why);
+    if (e->code == ERR_ENV && !j->opts.twin_later) {
+        forget(j, rel_err, of_bound, e);
         return true;
     }
-    *e = why;
-    if (why.code != ERR_CANCEL && why.code != ERR_KILLED)
+    if (e->code != ERR_CANCEL && e->code != ERR_KILLED)
         err_prefix(e, "on %s: ", j->device->name);
     return false;
 }

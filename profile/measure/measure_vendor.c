@@ -119,20 +119,15 @@ static bool is_right(struct measure_job *j, int i, struct err *e)
     struct baseline *b = &j->m->baseline[x->library[i]];
     int out = x->problem.n_tensors - 1;
     struct deviation worst = { 0 };
-    struct err why;
     if (!oracle_acquire(x->plain->base, j->opts.seed, j->cancel, &o, e))
         return false;
     b->verified = oracle_compare(o, x->plain, x->problem.tensor[out].tensor,
-                                 runner_data(j->runner, x->first[i] + out), j->cancel, &worst,
-                                 &why);
+                                 runner_data(j->runner, x->first[i] + out), j->cancel, &worst, e);
     b->max_rel_err = worst.rel_err;
     oracle_release(o);
-    if (b->verified)
-        return true;
-    *e = why;
-    if (why.code == ERR_WRONG)
+    if (!b->verified && e->code == ERR_WRONG)
         err_prefix(e, "it computes something else: ");
-    return false;
+    return b->verified;
 }
 
 /* Loads baseline i, runs it once and checks its result. *lives: whether the child can still be

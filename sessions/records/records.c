@@ -22,6 +22,16 @@ const char *const records_state_name[] = {
     [RUN_SETTLED] = "settled", [RUN_KILLED] = "killed",
 };
 
+bool records_state_find(const char *name, enum run_state *out)
+{
+    for (int i = RUN_RUNNING; i <= RUN_KILLED; i++)
+        if (streq(records_state_name[i], name)) {
+            *out = (enum run_state)i;
+            return true;
+        }
+    return false;
+}
+
 #define WRITE "write the records"
 
 /* --- Runs ------------------------------------------------------------------------------------- */

@@ -88,6 +88,8 @@ void records_date_now(char out[24]);                             /* "2026-11-21T
  * if it existed already. */
 bool records_put(struct records *r, const struct record *rec, bool *added, struct err *e);
 bool records_put_run(struct records *r, const struct record_run *run, bool *added, struct err *e);
+/* Finds the state with this name (records_state_name). */
+bool records_state_find(const char *name, enum run_state *out);
 /* Looks up a run, and stores its row in *r.  Sets *found to false when there is no such run. */
 bool records_seek_run(struct records *r, const char *id, bool *found, struct err *e);
 

@@ -339,9 +339,9 @@ static const char *get_options(struct line_reader *lr)
 static enum run_state get_state(struct line_reader *lr)
 {
     const char *name = get_text(lr, "state", 40, false);
-    for (int i = RUN_RUNNING; i <= RUN_KILLED; i++)
-        if (streq(records_state_name[i], name))
-            return (enum run_state)i;
+    enum run_state state;
+    if (records_state_find(name, &state))
+        return state;
     refuse(lr, "state", ERR_NAME, "\"state\" is none of running, finished, stopped, settled, "
            "killed");
     return RUN_STOPPED;

@@ -26,9 +26,10 @@ static void record_of_row(sqlite3_stmt *s, struct record *out)
 
 static void state_of_row(sqlite3_stmt *s, struct record_run *out)
 {
-    const char *state = records_text(s, records_run_fields.n);
-    out->state = streq(state, "finished") ? RUN_FINISHED : streq(state, "stopped") ? RUN_STOPPED
-               : streq(state, "settled") ? RUN_SETTLED
+    enum run_state state;
+    bool ended = records_state_find(records_text(s, records_run_fields.n), &state)
+              && state != RUN_RUNNING && state != RUN_KILLED;
+    out->state = ended ? state
                : sqlite3_column_int(s, records_run_fields.n + 1) ? RUN_RUNNING : RUN_KILLED;
 }
 

@@ -5,10 +5,10 @@
 #include "sessions/tuning/tuning.h"
 
 enum { NETWORK_BUDGET = 20000 };
-/* What may change (SPEC C.5).  PACKED: layouts of constants, and loops; activations keep their
- * layouts, which the experts chose at first.  ALT, WP: also layouts of activations, in a joint
- * stage along the graph; WP does not propagate a layout downstream.  OL: only loops.  LOOPS: only
- * loops, with row-major activations. */
+/* The parts of schedules that may change (SPEC C.5).  PACKED: layouts of constants, and loops;
+ * activations keep their layouts, which the experts chose at first.  ALT, WP: also layouts of
+ * activations, in a joint stage along the graph; WP does not propagate a layout downstream.  OL:
+ * only loops.  LOOPS: only loops, with row-major activations. */
 enum network_variant { NETWORK_PACKED, NETWORK_ALT, NETWORK_WP, NETWORK_OL, NETWORK_LOOPS };
 /* Finds a variant by its name: packed, alt, wp, ol or loops. */
 bool network_variant_find(const char *name, enum network_variant *out, struct err *e);

@@ -219,7 +219,7 @@ static const struct bad bads[] = {
       "has a larger dimension beside axis= than", 5 },
 };
 
-/* Of two convolutions the first is the main node, before and after a conversion. */
+/* The first of two convolutions is the main node, also after conversions and rfactor. */
 static void main_node_stays(void **state)
 {
     (void)state;
