@@ -62,13 +62,14 @@ static void print_text(const struct network_tuning *t, const struct goal *to, do
                        k->kept ? "" : " (unchanged: nothing is faster in the network)");
     }
     double fixed = 0, all = 0;
-    int trials = 0;
+    int trials = 0, late = 0;
     for (int i = 0; i < t->n; i++) {
         fixed += t->kernel[i].why ? t->kernel[i].before_ms : 0;
         all += t->kernel[i].before_ms;
         trials += t->kernel[i].trials;
+        late += t->kernel[i].late || !t->kernel[i].why;
     }
-    if (trials == 0 && time_s > 0 && !t->cancelled)
+    if (trials == 0 && late > 0 && time_s > 0 && !t->cancelled)
         str_printf(out, "nothing was searched: measuring this network takes %.0f s of --time; "
                    "try --time %.0f\n", ceil(t->measuring_s), 10 * ceil(t->measuring_s / 5));
     else if (fixed > 0.2 * all)

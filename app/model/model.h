@@ -189,7 +189,7 @@ struct model {
     bool newest;  /* whether to keep the next measurement of the current state even if slower */
     int threads;
     int cores;                           /* number of cores that this process may run on */
-    unsigned baselines;                  /* 1 << enum vendor_library */
+    bool baselines_chosen; unsigned baselines;  /* chosen by the user; 1 << enum vendor_library */
     struct job_settings set;
     /* The settings as a measurement names them.  compiler: its version; "": neither compiler nor
      * target was ever chosen, or the compiler is missing.  cache: the simulated caches; 0 levels:

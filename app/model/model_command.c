@@ -200,10 +200,9 @@ static bool set_baselines(struct model *m, const char *arg)
         arg = m->baselines ? "none" : "all";
     if (!vendor_parse(arg, &m->baselines, &e))
         return model_say_error(m, e.text, "baselines onednn,openblas");
-    if (m->baselines)
-        model_info(m, "measuring with vendor baselines from now on; m measures again");
-    else
-        model_info(m, "measuring without vendor baselines from now on");
+    m->baselines_chosen = true;
+    model_info(m, "measuring %s vendor baselines from now on%s", m->baselines ? "with" : "without",
+               m->baselines ? "; m measures again" : "");
     return true;
 }
 

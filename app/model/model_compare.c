@@ -80,23 +80,30 @@ static int named_state(struct model *m, const char *arg, const char **branch)
     return -1;
 }
 
+/* Appends "tiled, step 3 of 7".  Returns false if branch b does not have this state. */
+static bool name_on_branch(const struct history *h, int b, int state, struct str *out)
+{
+    int n, at;
+    const int *path = history_path(h, b, &n, &at);
+    for (int i = 0; i < n; i++)
+        if (path[i] == state) {
+            str_printf(out, "%s, step %d of %d", history_branch(h, b)->name, i, n - 1);
+            return true;
+        }
+    return false;
+}
+
 void model_state_name(const struct model *m, int state, bool marked, struct str *out)
 {
     const struct history *h = m->session->history;
     struct err ignored;
     const char *name = marked ? m->marking.branch : NULL;
-    int first = name ? history_branch_find(h, name, &ignored) : -1;
-    first = first >= 0 ? first : history_branch_index(h);
-    for (int k = 0; k < history_n_branches(h); k++) {
-        int b = (first + k) % history_n_branches(h), n, at;
-        const int *path = history_path(h, b, &n, &at);
-        for (int i = 0; i < n; i++)
-            if (path[i] == state) {
-                str_printf(out, "%s, step %d of %d", history_branch(h, b)->name, i, n - 1);
-                return;
-            }
-    }
-    str_add(out, "a state that no branch has any more");
+    int b = name ? history_branch_find(h, name, &ignored) : -1, n = history_n_branches(h);
+    bool named = b >= 0 && name_on_branch(h, b, state, out);
+    for (int k = 0; k < n && !named; k++)
+        named = name_on_branch(h, (history_branch_index(h) + k) % n, state, out);
+    if (!named)
+        str_add(out, "a state that no branch has any more");
 }
 
 /* If a branch is marked and its current step is not its last one, appends " (last: main@9)". */
@@ -236,6 +243,29 @@ static bool two_states(struct model *m, const char *arg, int state[2])
     return state[0] >= 0 && state[1] >= 0;
 }
 
+/* Refuses to bisect from a state that is not on this branch.  The fix names the steps of this
+ * branch that the state lacks. */
+static bool refuse_other_branch(struct model *m, const char *what, int state)
+{
+    const struct history *h = m->session->history;
+    struct str s = {0}, fix = {0};
+    int n, at, shared = 0;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    while (shared + 1 < n && history_leads(h, path[shared + 1], state))
+        shared++;
+    str_printf(&s, "bisect takes two steps of one branch, and the %s one is not on this branch",
+               what);
+    if (shared < at)
+        str_printf(&fix, "bisect %d %d takes the steps since the two parted; = compares them",
+                   shared, at);
+    else
+        str_add(&fix, "Space on a step of this branch marks it; = compares the branches");
+    model_say_error(m, str_text(&s), str_text(&fix));
+    str_free(&s);
+    str_free(&fix);
+    return false;
+}
+
 bool model_bisect(struct model *m, const char *arg)
 {
     const struct history *h = m->session->history;
@@ -250,15 +280,8 @@ bool model_bisect(struct model *m, const char *arg)
                                : "bisect takes two steps of one branch, and the current step is "
                                "the marked one", "go to another step of this branch, or "
                                "bisect 2 7");
-    if (!before && !history_leads(h, state[1], state[0])) {
-        struct str s = {0};
-        str_printf(&s, "bisect takes two steps of one branch, and the %s one is not on this "
-                   "branch", what);
-        model_say_error(m, str_text(&s), "Space on a step of this branch marks it; = compares the "
-                        "branches");
-        str_free(&s);
-        return false;
-    }
+    if (!before && !history_leads(h, state[1], state[0]))
+        return refuse_other_branch(m, what, state[0]);
     want(m, JOB_BISECT);
     k->from = state[!before];
     k->to = state[before];

@@ -31,6 +31,7 @@ void model_apply_settings(struct model *m, const struct model_opts *o)
     const struct app_settings *s = o->settings;
     m->threads = o->threads > 0 ? o->threads : s && s->threads > 0 ? s->threads : 1;
     m->baselines = o->baselines_given || !s ? o->baselines : s->baselines;
+    m->baselines_chosen = o->baselines_given || (s && s->given[SETTING_BASELINES].value);
     m->autorun = !o->no_auto && (!s || s->automatic);
     if (!s)
         return;

@@ -186,7 +186,7 @@ static struct tuning_opts default_options(const struct model *m)
     return (struct tuning_opts){
         .resume = true, .any_budget = true,
         .measure = { .threads = m->threads, .seed = 1, .target = gpu },
-        .baselines = m->baselines ? m->baselines : 1u << VENDOR_ONEDNN,
+        .baselines = m->baselines_chosen ? m->baselines : 1u << VENDOR_ONEDNN,
         .experts = model_program(m)->n_algorithms > 0 ? TUNING_ALGORITHM_EXPERTS : 0,
     };
 }

@@ -137,9 +137,9 @@ static void leave_crashes(void)
 }
 
 /* The look of each style. many: its colour of 256 in the themes auto, dark and light (middle,
- * bright and dark tones). few_light: its colour of 8 in the theme light; few: in auto and dark.
- * -1: the terminal's own colour. colour, mono: its attributes with and without colours; with
- * 8 colours, DIM and RULE get A_DIM instead. (ORDER STYLE) */
+ * bright and dark tones). few_light: its colour of 8 in the theme light, where cyan and yellow are
+ * not legible; few: in auto and dark. -1: the terminal's own colour. colour, mono: its attributes
+ * with and without colours; with 8 colours, DIM and RULE get A_DIM instead. (ORDER STYLE) */
 static const struct { short many[THEME_MONO], few, few_light; attr_t colour, mono; }
 looks[STYLE_COUNT] = {
     [STYLE_PLAIN] = {{-1, -1, -1}, -1, -1, A_NORMAL, A_NORMAL},
@@ -156,15 +156,15 @@ looks[STYLE_COUNT] = {
     [STYLE_MATCH] = {{136, 178, 94}, COLOR_YELLOW, COLOR_RED, A_REVERSE, A_UNDERLINE | A_BOLD},
     /* Close to the colours of Okabe and Ito (sessions/report/chart.h), for colour-blind readers. */
     [STYLE_SERIES] = {{32, 75, 25}, COLOR_BLUE, COLOR_BLUE, A_NORMAL, A_NORMAL},
-    [STYLE_SERIES + 1] = {{172, 214, 130}, COLOR_YELLOW, COLOR_CYAN, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 1] = {{172, 214, 130}, COLOR_YELLOW, -1, A_NORMAL, A_NORMAL},
     [STYLE_SERIES + 2] = {{36, 43, 29}, COLOR_GREEN, COLOR_GREEN, A_NORMAL, A_NORMAL},
     [STYLE_SERIES + 3] = {{175, 182, 132}, COLOR_MAGENTA, COLOR_MAGENTA, A_NORMAL, A_NORMAL},
-    [STYLE_SERIES + 4] = {{166, 209, 130}, COLOR_RED, COLOR_RED, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 4] = {{166, 209, 124}, COLOR_RED, COLOR_RED, A_NORMAL, A_NORMAL},
 };
 
-static short foreground(short style, enum theme theme)
+short term_colour(enum style style, enum theme theme, int colours)
 {
-    if (COLORS >= 256)
+    if (colours >= 256)
         return looks[style].many[theme];
     return theme == THEME_LIGHT ? looks[style].few_light : looks[style].few;
 }
@@ -193,9 +193,10 @@ void term_theme(struct terminal *t, enum theme theme)
     }
     for (short s = 0; s < STYLE_COUNT; s++) {
         t->look[s] = (struct look){ .attr = colour ? looks[s].colour : looks[s].mono };
-        if (!colour || foreground(s, theme) < 0)
+        short foreground = colour ? term_colour((enum style)s, theme, COLORS) : -1;
+        if (foreground < 0)
             continue;
-        init_pair((short)(s + 1), foreground(s, theme), -1);
+        init_pair((short)(s + 1), foreground, -1);
         t->look[s].pair = (short)(s + 1);
     }
     if (colour && COLORS < 256)

@@ -147,23 +147,25 @@ static void put_machine(struct arena *a, param_list *p, const struct graph *g,
     put(a, p, "threads", threads);
 }
 
-/* Adds the sizes of the last cache and of the operand, and whether to stream the result.  A
- * streaming store does not read the cache line first, and evicts no operands; but the next reader
- * of the result misses the caches.  So a result is streamed only if it would not stay in the last
- * cache anyway: if it has at least half the size of that cache, or if it has a quarter, and result
- * and operand together have the whole size. */
+bool expert_streams(const struct machine *m, int64_t result, int64_t operand)
+{
+    int64_t last = machine_last_cache(m);
+    bool known = m->l2.size_bytes > 0 || m->l3.size_bytes > 0;
+    return known && (2 * result >= last || (4 * result >= last && result + operand >= last));
+}
+
+/* Adds the sizes of the last cache and of the operand, and whether to stream the result. */
 static void put_data(struct arena *a, param_list *p, const struct subject *s)
 {
     const struct graph *g = s->g;
     const struct tensor *result = &g->tensor[g->node[g->n_nodes - 1].out];
     int data = g->node[s->main].data_in;
-    int64_t r = tensor_bytes(result), operand = data < 0 ? 0 : tensor_bytes(&g->tensor[data]);
+    int64_t operand = data < 0 ? 0 : tensor_bytes(&g->tensor[data]);
     struct machine m;
     machine_read(&m);
-    int64_t last = machine_last_cache(&m);
-    put(a, p, "last_cache", last);
+    put(a, p, "last_cache", machine_last_cache(&m));
     put(a, p, "operand_bytes", operand);
-    put(a, p, "stream", 2 * r >= last || (4 * r >= last && r + operand >= last));
+    put(a, p, "stream", expert_streams(&m, tensor_bytes(result), operand));
     put_word(p, "result", result->name);
 }
 
@@ -203,6 +205,15 @@ static void put_last(struct arena *a, param_list *p, const struct subject *s)
     put_word(p, "last", s->g->tensor[s->g->node[last].out].name);
 }
 
+/* Whether a pad node makes the operand of the main node from Inp_in. */
+static bool is_padded(const struct subject *s)
+{
+    const struct graph *g = s->g;
+    int data = g->node[s->main].data_in, pad = data < 0 ? -1 : g->tensor[data].producer;
+    return pad >= 0 && streq(g->node[pad].op, "pad")
+        && strcaseeq(g->tensor[g->node[pad].data_in].name, "Inp_in");
+}
+
 static struct param_set facts_of(struct arena *a, const struct subject *s,
                                  const struct target *target, int threads, double accuracy)
 {
@@ -211,7 +222,7 @@ static struct param_set facts_of(struct arena *a, const struct subject *s,
     put_last(a, &p, s);
     put_extents(a, &p, s);
     put_windows(a, &p, s);
-    put(a, &p, "padded", graph_tensor(s->g, "Inp_in") >= 0);
+    put(a, &p, "padded", is_padded(s));
     put_machine(a, &p, s->g, target, threads);
     put_data(a, &p, s);
     put_names(a, &p, s);

@@ -20,7 +20,7 @@
  * Names in expressions and in {braces}:
  *     N O H W I KH KW, M N K ...  extents of the main node's loops; 1 where there is no such loop
  *     sd sh sw, dd dh dw, G        strides, dilations, number of groups
- *     padded                       1: the graph has the tensor Inp_in, the input before padding
+ *     padded                       1: the main node's operand is the tensor Inp_in with padding
  *     in_H in_W ..., in_rank       extents and rank of the main node's operand, with padding
  *     dim_0 dim_1 ...              names of the operand's dims
  *     images                       1: the main node reduces all dims of its operand but the first 2
@@ -91,6 +91,14 @@ struct expert_schedule {
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
                       const struct target *target, int threads, int max,
                       struct expert_schedule *out, int *n, struct err *e);
+
+struct machine;
+/* Whether a result should bypass the caches of machine m: a streaming store does not read the cache
+ * line first, and evicts no operands; but the next reader of the result misses the caches.  So a
+ * result is streamed only if it would not stay in the last cache anyway: if it has at least half
+ * the size of that cache, or if it has a quarter, and result and operand together have the whole
+ * size.  Where nothing is known of a cache beyond the first level, nothing is streamed. */
+bool expert_streams(const struct machine *m, int64_t result, int64_t operand);
 
 /* Returns s->chosen as text: "nv=2, wt=14, order=0". */
 const char *expert_chosen_text(struct arena *a, const struct expert_schedule *s);

@@ -5,12 +5,11 @@
 #include "profile/build/nvrtc.h"
 #include "profile/measure/program_text.h"
 
-/* Compiles the kernels of p, and stores their properties on a device in *out.  device: NULL: the
- * default.  Without NVRTC, returns true and leaves out->compiled false. */
-static bool compile(struct arena *a, const struct program *p, const struct gpu_device *device,
+/* Compiles the kernels of p, and stores their properties on a device with these limits in *out.
+ * Without NVRTC, returns true and leaves out->compiled false. */
+static bool compile(struct arena *a, const struct program *p, const struct gpu_limits *limits,
                     struct expert_rating *out, struct err *e)
 {
-    const struct gpu_limits limits = gpu_limits_of(device ? device : gpu_device_default());
     struct gpu_build b;
     struct err none = {0};
     bool ok = true;
@@ -21,7 +20,7 @@ static bool compile(struct arena *a, const struct program *p, const struct gpu_d
     }
     for (int i = 0; out->compiled && i < b.n; i++) {
         const struct gpu_kernel *k = &b.kernel[i];
-        double share = gpu_occupancy(&limits, k);
+        double share = gpu_occupancy(limits, k);
         out->registers = k->registers > out->registers ? k->registers : out->registers;
         out->shared = k->shared > out->shared ? k->shared : out->shared;
         out->stack = k->stack > out->stack ? k->stack : out->stack;
@@ -33,6 +32,7 @@ static bool compile(struct arena *a, const struct program *p, const struct gpu_d
 bool expert_first_without_stack(const char *spec, const struct expert_schedule *s, int n,
                                 const struct cancel *c, int *best, struct err *e)
 {
+    const struct gpu_limits limits = gpu_limits_of(gpu_device_default());
     struct err none = {0};
     *best = 0;
     for (int i = 0; i < n && nvrtc_there(&none); i++) {
@@ -41,7 +41,7 @@ bool expert_first_without_stack(const char *spec, const struct expert_schedule *
         const struct program *p;
         int at;
         bool ok = !cancelled(c) && program_replay(a, spec, s[i].step, s[i].n, &p, &at, &none)
-               && compile(a, p, NULL, &r, &none);
+               && compile(a, p, &limits, &r, &none);
         arena_free(a);
         if (cancelled(c))
             return err_set(e, ERR_CANCEL, "cancelled");
@@ -56,10 +56,11 @@ bool expert_first_without_stack(const char *spec, const struct expert_schedule *
 bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const struct cancel *c,
                  struct expert_rating *out, struct err *e)
 {
+    const struct gpu_limits limits = gpu_limits_of(o->device ? o->device : gpu_device_default());
     struct arena *a = arena_new();
     *out = (struct expert_rating){0};
-    bool ok = compile(a, p, o->device, out, e) && gpu_memory_rate(p, o, c, &out->cost, e);
-    double hidden = out->occupancy * gpu_sm_90.warps / EXPERT_WARPS;
+    bool ok = compile(a, p, &limits, out, e) && gpu_memory_rate(p, o, c, &out->cost, e);
+    double hidden = out->occupancy * limits.warps / EXPERT_WARPS;
     out->ns = out->cost.ns / (out->compiled && hidden < 1 ? hidden : 1);
     arena_free(a);
     return ok;

@@ -352,21 +352,37 @@ bool history_branch_switch(struct history *h, const char *name, struct err *e)
     return true;
 }
 
+static void remove_branch(struct history *h, int b)
+{
+    memmove(&h->branches.data[b], &h->branches.data[b + 1],
+            sizeof(struct branch) * (size_t)(h->branches.len - b - 1));
+    h->branches.len--;
+    h->current -= h->current > b;
+}
+
 bool history_branch_delete(struct history *h, const char *name, struct err *e)
 {
-    int b = find_branch(h, name);
+    int b = find_branch(h, name), had = h->branches.len;
+    size_t n = strlen(name);
+    for (int i = had - 1; n > 0 && name[n - 1] == '*' && i >= 0; i--) {
+        if (strncmp(h->branches.data[i].name, name, n - 1) != 0)
+            continue;
+        b = i;
+        if (i != h->current)
+            remove_branch(h, i);
+    }
+    if (h->branches.len < had)
+        return true;
     if (b < 0)
         return no_such_branch(h, name, e);
+    name = h->branches.data[b].name;
     if (b == h->current) {
         err_set(e, ERR_NAME, "branch \"%s\" is the current one and cannot be deleted", name);
         return err_fix(e, h->branches.len > 1
                           ? "switch to another branch first"
                           : "it is the only branch; `goto 0` goes back to its start");
     }
-    memmove(&h->branches.data[b], &h->branches.data[b + 1],
-            sizeof(struct branch) * (size_t)(h->branches.len - b - 1));
-    h->branches.len--;
-    h->current -= h->current > b;
+    remove_branch(h, b);
     return true;
 }
 

@@ -85,6 +85,8 @@ bool history_is_saved(const struct history *h);
  * it is one of several.  -1: no branch has them. */
 int history_branch_with(const struct history *h, const char *const *step, int n);
 bool history_branch_switch(struct history *h, const char *name, struct err *e);
+/* Deletes a branch.  "main~*" means all branches whose names begin with "main~". Refuses to delete
+ * the current one: it stays if others are deleted. */
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 /* Stores a copy of *m, including *m->sim.detail. */
 void history_set_measured(struct history *h, int state, const struct measurement *m);

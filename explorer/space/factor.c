@@ -2,7 +2,7 @@
 #include "explorer/space/factor.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdbool.h>
 
 #define MOST_BLOCK 128
 
@@ -16,21 +16,16 @@ int64_t factor_count_divisors(int64_t n)
 }
 
 /* Stores the small divisors from the front, and n divided by each of them from the back. */
-static void fill_divisors(int64_t n, int64_t *list, int count)
+const int64_t *factor_divisors(struct arena *a, int64_t n, int *count)
 {
-    int low = 0, high = count - 1;
+    *count = (int)factor_count_divisors(n);
+    int64_t *list = ARENA_ARRAY(a, int64_t, *count);
+    int low = 0, high = *count - 1;
     for (int64_t d = 1; d <= n / d; d++)
         if (n % d == 0) {
             list[low++] = d;
             list[high--] = n / d;
         }
-}
-
-const int64_t *factor_divisors(struct arena *a, int64_t n, int *count)
-{
-    *count = (int)factor_count_divisors(n);
-    int64_t *list = ARENA_ARRAY(a, int64_t, *count);
-    fill_divisors(n, list, *count);
     return list;
 }
 
@@ -81,27 +76,16 @@ double factor_count(int64_t n, int parts)
     return floor(ways + 0.5);
 }
 
-int64_t factor_nearest(const int64_t *list, int n, double x, bool log_distance)
+int64_t factor_nearest(const int64_t *list, int n, double x)
 {
     int64_t best = list[0];
     double least = INFINITY;
     for (int i = 0; i < n; i++) {
-        double d = log_distance ? fabs(log((double)list[i]) - log(fmax(x, 1e-9)))
-                                : fabs((double)list[i] - x);
+        double d = fabs((double)list[i] - x);
         if (d <= least) {
             best = list[i];
             least = d;
         }
     }
-    return best;
-}
-
-int64_t factor_round(double x, int64_t extent, bool log_distance)
-{
-    int n = (int)factor_count_divisors(extent);
-    int64_t *list = xmalloc((size_t)n * sizeof *list);
-    fill_divisors(extent, list, n);
-    int64_t best = factor_nearest(list, n, x, log_distance);
-    free(list);
     return best;
 }

@@ -1,7 +1,6 @@
 /* Integer factors of extents: the values of the knobs of the search spaces (SPEC D.1, D.5). */
 #ifndef TS_EXPLORER_SPACE_FACTOR_H
 #define TS_EXPLORER_SPACE_FACTOR_H
-#include <stdbool.h>
 #include <stdint.h>
 #include "kernels/base/arena.h"
 
@@ -17,9 +16,6 @@ const int64_t *factor_blocks(struct arena *a, int64_t n, int *count);
 double factor_count(int64_t n, int parts);
 
 /* Returns the element of the ascending list[0..n) nearest to x; of two equally near ones the
- * larger.  `log`: whether to compare logarithms. */
-int64_t factor_nearest(const int64_t *list, int n, double x, bool log);
-/* Returns R(x; extent) of SPEC D.1: the divisor of `extent` nearest to x.  F = R(D a) of ALT, eq.
- * 2, is factor_round(D * a, D, false). */
-int64_t factor_round(double x, int64_t extent, bool log);
+ * larger.  With the divisors of an extent as the list, this is R(x; extent) of SPEC D.1. */
+int64_t factor_nearest(const int64_t *list, int n, double x);
 #endif

@@ -22,7 +22,6 @@ struct gpu_builder {
     struct loop_space *s;
     struct loop_knob *knob;
     struct gpu_nest *g;
-    int operand;                          /* not used */
 };
 
 /* --- Knobs ------------------------------------------------------------------------------------ */
@@ -105,9 +104,7 @@ static void see_load(void *ctx, const struct val *load)
     if (o->name)                          /* an operand that is read twice has one tile */
         return;
     o->name = g->tensor[t].name;
-    int producer = g->tensor[t].producer;
-    bool sum = producer >= 0 && g->node[producer].combine == COMBINE_SUM;
-    o->bytes = (sum ? g->tensor[t].type->sum : g->tensor[t].type)->bytes;  /* as in lowering */
+    o->bytes = g->tensor[t].type->bytes;
     see_index(b, o, load);
 }
 

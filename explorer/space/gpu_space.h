@@ -66,9 +66,8 @@ int gpu_index_of(const struct gpu_nest *g, int axis);
 /* Returns the reduction whose inner part is the innermost of those with more than one iteration;
  * -1: no inner part has more than one. */
 int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
-/* Whether copies of memory can fill the tile of an operand.  They cannot fill the tile of a
- * padding, which the kernel computes, nor that of a sum of narrow elements, which has the wider
- * type of the sum. */
+/* Whether asynchronous copies of memory can fill the tile of an operand.  They cannot fill the tile
+ * of a padding, which the kernel computes, nor that of partial sums in a wider type (rfactor). */
 bool gpu_is_stored(const struct gpu_nest *g, const struct gpu_operand *o);
 /* Returns the stages of the shared tiles: 1 without a pipeline. */
 int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p);

@@ -26,7 +26,7 @@ int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor
     for (int i = 0; i < x->n_divisors && n < COUNT_OF(list); i++)
         if (fits(s, k, factor, x->divisor[i]))
             list[n++] = x->divisor[i];
-    return factor_nearest(list, n, (double)extent * action, false);
+    return factor_nearest(list, n, (double)extent * action);
 }
 
 void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *factor)

@@ -74,7 +74,7 @@ static bool take_line(struct dialog *d, struct str *line)
 }
 
 /* Waits at most one tick for output, and receives it. Returns false when the program has closed its
- * output, or when a line is longer than MAX_LINE_BYTES. */
+ * output. */
 static bool receive(struct dialog *d)
 {
     char chunk[16384];
@@ -85,7 +85,7 @@ static bool receive(struct dialog *d)
     if (n < 0)
         return errno == EINTR || errno == EAGAIN;
     str_add_n(&d->unread, chunk, (size_t)n);
-    return n > 0 && d->unread.len <= MAX_LINE_BYTES;
+    return n > 0;
 }
 
 /* Sets the error of a program for which receive returned false. */
@@ -93,8 +93,6 @@ static bool ended(const struct dialog *d, struct err *e)
 {
     const char *last = d->unread.len ? str_text(&d->unread) : str_text(&d->message);
     const char *colon = *last ? ": " : "";
-    if (d->unread.len > MAX_LINE_BYTES)
-        return err_set(e, ERR_CRASH, "it printed a line of more than 64 MiB");
     siginfo_t how;
     if (!spawn_wait(d->program.pid, PATIENCE_MS, &how) || how.si_pid == 0)
         return err_set(e, ERR_CRASH, "it closed its output%s%.300s", colon, last);
@@ -116,6 +114,11 @@ static bool cut_first(struct str *line, const char *first)
     return true;
 }
 
+static bool too_long(struct err *e)
+{
+    return err_set(e, ERR_CRASH, "it printed a line of more than 64 MiB");
+}
+
 bool dialog_hear(struct dialog *d, const char *first, double limit_s, const struct cancel *c,
                  struct str *line, struct err *e)
 {
@@ -123,6 +126,8 @@ bool dialog_hear(struct dialog *d, const char *first, double limit_s, const stru
     bool open = true;
     for (;;) {
         while (take_line(d, line)) {
+            if (line->len > MAX_LINE_BYTES)
+                return too_long(e);
             if (cut_first(line, first))
                 return true;
             if (line->len > 0) {
@@ -132,6 +137,8 @@ bool dialog_hear(struct dialog *d, const char *first, double limit_s, const stru
         }
         if (cancelled(c))
             return err_set(e, ERR_CANCEL, "cancelled");
+        if (d->unread.len > MAX_LINE_BYTES)
+            return too_long(e);
         if (!open)
             return ended(d, e);
         if (clock_s() > until)

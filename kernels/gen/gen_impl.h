@@ -72,7 +72,7 @@ enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN,
 
 struct code {
     enum code_kind kind;
-    /* NOTE: the text of the comment. FOR, SCOPE: a comment printed at the head, or NULL */
+    /* NOTE: the text of the comment. Others: a comment printed at the head, or NULL */
     const char *note;
     struct block body;                    /* FOR, IF, SCOPE: the statements inside */
     /* FOR: var in [begin, end). PICK: var is the index that `value` selects (VAL_PICK). A PICK ends

@@ -58,6 +58,12 @@ static const char *const reserved[] = {
     "copy_async4", "copy_async8", "copy_async16", "tf32",
     "fragment_rows", "fragment_columns", "fragment_pair", "fragment_both", "mma",
     "store_pair", "extern_C",
+    /* macros of the headers that the host twin includes before its kernels (twin.c) */
+    "NULL", "EOF", "stdin", "stdout", "stderr", "BUFSIZ", "SEEK_SET", "SEEK_CUR", "SEEK_END",
+    "FILENAME_MAX", "FOPEN_MAX", "TMP_MAX", "L_tmpnam", "L_ctermid", "P_tmpdir", "RAND_MAX",
+    "MB_CUR_MAX", "EXIT_SUCCESS", "EXIT_FAILURE", "WNOHANG", "WUNTRACED", "WSTOPPED", "WEXITED",
+    "WCONTINUED", "WNOWAIT", "FD_SETSIZE", "NFDBITS", "NGREG", "BYTE_ORDER", "LITTLE_ENDIAN",
+    "BIG_ENDIAN", "PDP_ENDIAN",
 };
 
 static bool is_digit(char c)

@@ -420,6 +420,8 @@ void code_print_block(struct emit *m, const struct block *b)
             line_end = straight_end(b, i);
             pointers_declare(m, b, i, line_end);
         }
+        if (c->note && c->kind != CODE_NOTE && c->kind != CODE_FOR && c->kind != CODE_SCOPE)
+            emit_line(m, "/* %s */", c->note);
         switch (c->kind) {
         case CODE_NOTE:
             if (i + 1 < b->n && b->item[i + 1]->kind == CODE_SCOPE)

@@ -31,6 +31,14 @@ static void split_condition(struct exprs *p, const struct expr *e, const struct 
     }
 }
 
+/* Moves the comment of a branch that vanishes to its first statement. */
+static void hand_down_note(const struct code *branch)
+{
+    struct code *first = branch->body.n ? branch->body.item[0] : NULL;
+    if (first && !first->note)
+        first->note = branch->note;
+}
+
 /* Moves the invariant part of the condition out of a serial loop c whose body is one branch.
  * Returns the new branch around c, or c. */
 static struct code *lift_condition(struct unit *u, struct code *c)
@@ -40,10 +48,12 @@ static struct code *lift_condition(struct unit *u, struct code *c)
     split_condition(u->func->pool, branch->cond, c->var, &in, &out);
     if (!out)
         return c;
-    if (in)
+    if (in) {
         branch->cond = in;
-    else
+    } else {
+        hand_down_note(branch);
         c->body = branch->body;
+    }
     return branch_of(u, out, c);
 }
 
@@ -94,6 +104,7 @@ static void add_tidied(struct unit *u, struct block *out, struct code *c)
     }
     for (int i = last + 1; i < out->n; i++)
         block_add(u, &before->body, out->item[i]);
+    hand_down_note(c);
     append_all(u, &before->body, &c->body);
     out->n = last + 1;
 }

@@ -83,22 +83,26 @@ static bool refuse_copy(struct low *w, const char *tile, const char *why, const 
 }
 
 /* Whether asynchronous copies can do what t does: it copies memory to a shared tile, 4, 8 or 16
- * bytes at a time.  Sets w->e if one store of t fills a tile in another way.  *buffer: the tile;
- * -1: t is no loop over threads around a single store. */
+ * bytes at a time.  Sets w->e if t fills a tile in another way.  *buffer: the tile; -1: t is no
+ * loop over threads. */
 static bool can_copy(struct low *w, const struct tree *t, int *buffer)
 {
     int64_t lanes = 1;
+    bool single = true;                   /* whether t has one store */
     *buffer = -1;
     if (t->kind != TREE_LOOP || t->ann != LOOP_THREADS)
         return false;
-    while (t->kind == TREE_LOOP && t->n_kids == 1) {
+    while (t->kind != TREE_STORE) {
         lanes = t->ann == LOOP_VECTORIZE ? t->extent : lanes;
+        single = single && t->n_kids == 1;
         t = t->kid[0];
     }
-    if (t->kind != TREE_STORE)
-        return false;
     *buffer = t->buffer;
     const struct buffer *to = &w->buffers.data[t->buffer];
+    if (!single)
+        return refuse_copy(w, to->name, "is computed by a reduction",
+                           "compute its tensor in memory (loop compute_root), and copy it with"
+                           " loop cache_read");
     if (t->how != STORE_SET || t->guard || t->value->kind != VAL_LOAD)
         return refuse_copy(w, to->name, "is computed, or has a condition",
                            "split loops by factors that divide them, and inline no padding into"
@@ -133,8 +137,13 @@ static bool refuse_loop(const struct pipe *x, const char *why, const char *fix)
 static bool add_stages(struct pipe *x, int buffer)
 {
     struct buffer *b = &x->w->buffers.data[buffer];
-    if (is_cut(x->w, buffer) || b->rank == MAX_DIMS)
+    if (is_cut(x->w, buffer))
         return refuse_loop(x, "it is cut into pieces", "split it by factors that divide it");
+    if (b->rank == MAX_DIMS)
+        return refuse_loop(x, arena_printf(x->w->arena, "%s has %d dims, the most that are"
+                                           " possible, and the number of the stage would be one"
+                                           " more", b->name, b->rank),
+                           "give its tensor a layout with fewer dims");
     for (int d = b->rank++; d > 0; d--)
         b->shape[d] = b->shape[d - 1];
     b->shape[0] = b->stages = x->s->pipe_stages;

@@ -143,8 +143,8 @@ static bool refuse_types(const struct buffer *x, const struct buffer *y, struct 
 {
     err_set(e, ERR_STEP, "%s has elements of type %s, and %s of type %s: tensor cores multiply"
             " elements of one type", x->name, x->type->name, y->name, y->type->name);
-    return err_fix(e, "leave out the tile of the operand that is a sum: this tile has the type of"
-                   " sums");
+    return err_fix(e, "compute the operand that is a sum in memory (loop compute_root), and copy it"
+                   " with loop cache_read: a tile in which sums are computed has their type");
 }
 
 bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struct tree *t,

@@ -172,7 +172,8 @@ static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form for
                             .shared = form.memory == MEMORY_SHARED };
     low_each_read(w, &(struct low_reading){ s, t, region_note, &x->r });
     int producer = w->in->graph->tensor[t].producer;
-    bool sums = producer >= 0 && w->in->graph->node[producer].combine == COMBINE_SUM;
+    bool computed = producer >= 0 && w->in->stage[producer]->attach == s->node;
+    bool sums = computed && w->in->graph->node[producer].combine == COMBINE_SUM;
     struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name),
                         .tensor = t,
                         .type = sums ? x->l->tensor->type->sum : x->l->tensor->type,
@@ -195,7 +196,6 @@ static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form for
     }
     x->inside = expr_simplify(p, x->inside);
     if (b.elems > MAX_TILE) {
-        bool computed = producer >= 0 && w->in->stage[producer]->attach == s->node;
         err_set(w->e, ERR_STEP, "%s %s inside loop %s of %s needs a tile of %lld elements, more "
                 "than %d", computed ? "computing" : "copying", x->l->tensor->name, axis, s->name,
                 (long long)b.elems, MAX_TILE);

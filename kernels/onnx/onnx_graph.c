@@ -490,12 +490,29 @@ static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_
     return copy;
 }
 
-/* For an initializer, no node is visited.  For a value that nodes compute from constants, all nodes
- * are visited again. */
+/* Visits all nodes of m again.  Returns the data of a value that they compute from constants, in
+ * the arena of the model; NULL: there is no such value. */
+static const struct onnx_tensor *computed(const struct onnx_model *m, const char *name)
+{
+    struct onnx_graph g;
+    struct err e;
+    double bad;
+    struct imp im = begin(m, &g);
+    const struct value *v = run_all(&im, NULL, 0, &e) ? onnx_find_value(&im, name) : NULL;
+    const struct onnx_tensor *t = NULL;
+    if (v && v->data && (v->data->f || v->data->i) && !v->data->one)
+        t = onnx_as_floats(im.a, v->data, &bad);
+    t = t ? copy_floats(m->arena, t) : NULL;
+    end(&im);
+    onnx_graph_free(&g);
+    return t;
+}
+
+/* For an initializer, no node is visited.  In NAME?DIMS both parts may contain a '?', and a value
+ * without DIMS may be called so: each '?' is tried, the last one first. */
 const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name)
 {
-    const char *dims = strrchr(name, '?');
-    struct onnx_graph g;
+    const struct onnx_tensor *t = NULL;
     struct err e;
     double bad;
     for (int i = 0; i < m->n_init; i++)
@@ -505,20 +522,15 @@ const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name)
     struct onnx_model with = *m;  /* a copy: other sessions use *m with other dims (weights.c) */
     with.in = ARENA_DUP(m->arena, m->in, m->n_in);
     with.out = ARENA_DUP(m->arena, m->out, m->n_out);
+    for (size_t n = strlen(name); n > 0 && !t; n--) {
+        if (name[n] != '?')
+            continue;
+        onnx_open_dims(&with);
+        if (onnx_set_dims(&with, name + n + 1, &e))
+            t = computed(&with, arena_strndup(m->arena, name, n));
+    }
     onnx_open_dims(&with);
-    if (dims && !onnx_set_dims(&with, dims + 1, &e))
-        return NULL;
-    if (dims)
-        name = arena_strndup(m->arena, name, (size_t)(dims - name));
-    struct imp im = begin(&with, &g);
-    const struct value *v = run_all(&im, NULL, 0, &e) ? onnx_find_value(&im, name) : NULL;
-    const struct onnx_tensor *t = NULL;
-    if (v && v->data && (v->data->f || v->data->i) && !v->data->one)
-        t = onnx_as_floats(im.a, v->data, &bad);
-    t = t ? copy_floats(m->arena, t) : NULL;
-    end(&im);
-    onnx_graph_free(&g);
-    return t;
+    return t ? t : computed(&with, name);
 }
 
 void onnx_graph_free(struct onnx_graph *g)

@@ -331,7 +331,7 @@ static bool scatter_map(struct imp *im, const struct shape *s, const struct shap
         stride[d] = q;
     for (int64_t k = 0; k < n; k++)
         map[k] = (f32)k;
-    int64_t each = nd && r > 0 ? stride[r - 1] : 1;
+    int64_t each = nd ? stride[r - 1] : 1;
     for (int64_t k = 0; k < onnx_shape_elems(u); k++) {
         int64_t to = k % each, left = k;
         for (int64_t c = 0; c < r; c++) {
@@ -346,7 +346,7 @@ static bool scatter_map(struct imp *im, const struct shape *s, const struct shap
             i += i < 0 ? s->dim[d] : 0;
             if (i < 0 || i >= s->dim[d])
                 return onnx_refuse(im, "an index is outside of dimension %d", d);
-            to += i * stride[d] - (d == s->rank - 1 ? k % each : 0);
+            to += i * stride[d];
         }
         map[to] = (f32)(n + k);
     }

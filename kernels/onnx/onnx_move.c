@@ -13,16 +13,17 @@ static bool identity(struct imp *im)
     return true;
 }
 
-/* Translates Dropout. In inference it drops nothing. */
+/* Translates Dropout.  In inference it drops nothing, whatever its ratio is. */
 static bool dropout(struct imp *im)
 {
     const struct value *v = onnx_in_value(im, 0);
     const struct value *training = onnx_has_in(im, 2) ? onnx_in_value(im, 2) : NULL;
     const struct onnx_tensor *mode = training ? training->data : NULL;
+    bool inference = !training || (mode && mode->i && mode->elems > 0 && !mode->i[0]);
     double ratio = onnx_attr_float(im, "ratio", 0.5);
-    if (!v || (onnx_has_in(im, 1) && !onnx_in_float(im, 1, &ratio)))
+    if (!v)
         return false;
-    if (training && ratio != 0 && (!mode || !mode->i || mode->elems == 0 || mode->i[0]))
+    if (!inference && ((onnx_has_in(im, 1) && !onnx_in_float(im, 1, &ratio)) || ratio != 0))
         return onnx_refuse(im,
                            "only inference is supported, and its input %s is not the constant "
                            "false",

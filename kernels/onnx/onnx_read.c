@@ -100,6 +100,11 @@ static bool read_dims(struct onnx_reader *r, const Onnx__TensorProto *p, struct 
     return true;
 }
 
+static bool is_external(const Onnx__TensorProto *p)
+{
+    return p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
 static int64_t raw_int(int type, const uint8_t *at)
 {
     int64_t v = 0;
@@ -149,7 +154,7 @@ static bool read_raw(struct onnx_reader *r, const Onnx__TensorProto *p,
                      const struct onnx_tensor *t, struct wire_span *raw)
 {
     *raw = (struct wire_span){ NULL, 0 };
-    if (p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+    if (is_external(p))
         return read_external(r, p, t, raw);
     if (p->has_raw_data)
         *raw = wire_raw(&r->wire, &p->raw_data);
@@ -184,24 +189,11 @@ static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p,
     } else {
         return wrong_tensor(r, t, "data: not as many elements as dims say");
     }
+    for (size_t k = 0; k < n && t->type == ONNX__TENSOR_PROTO__DATA_TYPE__UINT64; k++)
+        if (out[k] < 0)
+            return wrong_tensor(r, t, "data: a uint64 of 2^63 or more is not supported");
     t->i = out;
     return true;
-}
-
-/* Returns the value of a float16.  If `brain` is set, h is a bfloat16, the upper half of a
- * float32. */
-static f32 from_half(uint16_t h, bool brain)
-{
-    uint32_t bits = (uint32_t)h << 16;
-    f32 x;
-    if (brain) {
-        memcpy(&x, &bits, sizeof x);
-        return x;
-    }
-    int exponent = h >> 10 & 31;
-    double part = h & 1023, size = exponent ? ldexp(1024 + part, exponent - 25) : ldexp(part, -24);
-    size = exponent == 31 ? part != 0 ? (double)NAN : (double)INFINITY : size;
-    return (f32)(h >> 15 ? -size : size);
 }
 
 /* Reads float16, bfloat16 and float64 as float32. */
@@ -209,7 +201,8 @@ static bool read_other_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
                               const struct wire_span *raw, struct onnx_tensor *t)
 {
     size_t n = (size_t)t->elems, each = bytes_per(t->type);
-    bool brain = t->type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
+    bool half = t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16;
+    const struct elem_type *narrow = half ? &type_f16 : &type_bf16;
     if (!raw->data && n != (each == 8 ? p->n_double_data : p->n_int32_data))
         return wrong_tensor(r, t, "data: not as many elements as dims say");
     f32 *out = ARENA_ARRAY(r->a, f32, n + 1);
@@ -218,7 +211,9 @@ static bool read_other_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
         uint16_t h = !raw->data && each == 2 ? (uint16_t)p->int32_data[k] : 0;
         if (raw->data)
             memcpy(each == 8 ? (void *)&d : (void *)&h, raw->data + k * each, each);
-        out[k] = each == 8 ? (f32)d : from_half(h, brain);
+        if (each == 2)
+            narrow->read(&h, 1, &d);
+        out[k] = (f32)d;
     }
     t->f = out;
     return true;
@@ -231,8 +226,7 @@ static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
                         const struct wire_span *raw, struct onnx_tensor *t)
 {
     size_t n = (size_t)t->elems, bytes = n * sizeof *t->f;
-    bool external = p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    if (raw->data && bytes > 127 && (r->owned || external)) {
+    if (raw->data && bytes > 127 && (r->owned || is_external(p))) {
         uint8_t *to = raw->data - (uintptr_t)raw->data % sizeof *t->f;
         t->f = (const f32 *)(void *)memmove(to, raw->data, bytes);
     } else if (raw->data) {
@@ -248,8 +242,7 @@ static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
 static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
 {
     *t = (struct onnx_tensor){ .name = text_of(r, p->name), .type = p->data_type };
-    if (!p->has_data_type || !type_names[0] || p->data_type <= 0 ||
-        p->data_type >= COUNT_OF(type_names))
+    if (!p->has_data_type || p->data_type <= 0 || p->data_type >= COUNT_OF(type_names))
         return wrong_tensor(r, t, "data_type: missing or unknown");
     struct wire_span raw;
     if (p->segment)
@@ -370,15 +363,13 @@ static bool read_port(struct onnx_reader *r, const Onnx__ValueInfoProto *p, stru
         return true;
     if (t->shape->n_dim > ONNX_MAX_RANK)
         return err_set(r->e, ERR_RANK, "%s: the shape of %.80s has more than %d dimensions",
-                       r->what,
-                       port->name, ONNX_MAX_RANK);
+                       r->what, port->name, ONNX_MAX_RANK);
     for (size_t d = 0; d < t->shape->n_dim; d++) {
         const Onnx__TensorShapeProto__Dimension *dim = t->shape->dim[d];
         bool fixed = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         if (fixed && (dim->dim_value < 0 || dim->dim_value > MAX_ELEMS))
             return err_set(r->e, ERR_RANGE, "%s: the shape of %.80s has a dimension of %lld",
-                           r->what,
-                           port->name, (long long)dim->dim_value);
+                           r->what, port->name, (long long)dim->dim_value);
         port->dims[d] = fixed ? dim->dim_value : -1;
         bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
                      dim->dim_param && dim->dim_param[0];
@@ -453,7 +444,7 @@ static bool external_fits(struct onnx_reader *r, const Onnx__GraphProto *g)
         double bytes = (double)bytes_per(p->data_type);
         for (size_t d = 0; d < p->n_dims; d++)
             bytes *= (double)p->dims[d];
-        need += p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL ? bytes : 0;
+        need += is_external(p) ? bytes : 0;
     }
     return need <= have || err_set(r->e, ERR_RANGE, "%s: its tensors need %.1f GiB of memory, but "
                                    "this machine has %.1f GiB", r->what, need / 0x1p30,
@@ -492,8 +483,7 @@ static bool read_opset(struct onnx_reader *r, const Onnx__ModelProto *p, struct 
     if (m->opset >= 1 && m->opset <= 100)
         return true;
     return err_set(r->e, ERR_RANGE, "%s: opset_import has version %lld, which is not supported",
-                   r->what,
-                   (long long)m->opset);
+                   r->what, (long long)m->opset);
 }
 
 static bool read_model(struct onnx_reader *r, const Onnx__ModelProto *p, struct onnx_model *m)

@@ -115,9 +115,9 @@ int gather_node(struct graph *g, int x, int at, int dim, bool each)
     if (t.shape[dim] > 1)
         n.body = val_pick(exprs_arena(g->pool), var,
                           graph_load_at(g, at, n.spatial + (each ? 0 : dim)), n.body);
-    else                                  /* all indices are 0, but must remain an operand */
-        n.body = bin(g, VAL_ADD, n.body, bin(g, VAL_MUL, num(g, 0),
-                     graph_load_at(g, at, n.spatial + (each ? 0 : dim))));
+    else  /* every index picks element 0, also NaN; the indices must remain an operand */
+        n.body = bin(g, VAL_ADD, n.body, bin(g, VAL_KEEP, graph_load_at(g, at, n.spatial +
+                     (each ? 0 : dim)), num(g, 0)));
     graph_add_node(g, &n);
     return n.out;
 }

@@ -154,8 +154,8 @@ static void count_memory(const struct parts *x, bool frame, struct insn *out)
         bool loads = !last || !is_pure_store(x->name);
         out->loads += loads ? lanes : 0;
         out->stores += stores ? lanes : 0;
-        out->stack_loads += loads && stack;
-        out->stack_stores += stores && stack;
+        out->stack_loads += loads && stack ? lanes : 0;
+        out->stack_stores += stores && stack ? lanes : 0;
     }
 }
 

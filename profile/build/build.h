@@ -67,7 +67,8 @@ bool build_assembly(const struct compiler *cc, const char *c_source, const struc
 /* For each line of a disassembled text, its line of the source (from 1); 0: unknown. */
 struct c_lines { int *data; int len, cap; };
 /* Disassembles one function by objdump, with the parts of it that the compiler made functions of
- * their own, and appends the text: Intel syntax on x86, no addresses, labels as jump targets.
+ * their own, and appends the text: Intel syntax on x86, no addresses, labels as jump targets.  A
+ * part that *out already has is not repeated.
  * c_lines: NULL, or where to append the source lines, which only an object with a line table (-g1)
  * has. ERR_ENV: objdump is missing or failed. ERR_NAME: there is no such function. */
 bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,

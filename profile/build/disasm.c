@@ -106,8 +106,14 @@ static int label_number(const labels *l, unsigned long long address)
 }
 
 /* The text under construction. lines: for each line of the text, its line of the C source; NULL:
- * not wanted. n_labels: the number of labels in the functions printed so far. */
-struct listing { struct str *out; struct c_lines *lines; int n_labels; };
+ * not wanted. n_labels: the number of labels in the functions printed so far. before: NULL, or a
+ * text whose functions are not printed again. */
+struct listing {
+    struct str *out;
+    struct c_lines *lines;
+    int n_labels;
+    const struct str *before;
+};
 
 static void add_c_line(struct listing *t, int line)
 {
@@ -164,7 +170,8 @@ static void print_function(struct listing *t, const char *name, int name_len, in
 }
 
 /* Whether `name` names a part of function `symbol` that the compiler made a function of its own.
- * clang's bodies of parallel loops (.omp_outlined) count for every symbol. */
+ * clang's bodies of parallel loops (.omp_outlined) do not name their function: they count for every
+ * symbol, and the first one gets them. */
 static bool is_part(const char *name, size_t len, const char *symbol)
 {
     size_t n = strlen(symbol);
@@ -179,6 +186,15 @@ static bool is_whole(const char *name, size_t len, const char *symbol)
 }
 
 typedef bool name_test(const char *name, size_t len, const char *symbol);
+
+static bool has_function(const struct str *text, const char *name, int len)
+{
+    struct str head = {0};
+    str_printf(&head, "\n%.*s:\n", len, name);
+    bool found = strstr(str_text(text), str_text(&head)) != NULL;
+    str_free(&head);
+    return found;
+}
 
 /* Reads the line number, here 61, from "/path/KEY.c:61 (discriminator 2)" or from "inlined by
  * /path/KEY.c:61". Returns 0 if the text has another form. */
@@ -206,7 +222,8 @@ static int print_matching(struct listing *t, const char *dump, const char *symbo
                 print_function(t, name, name_len, &body);
             name = open + 1;
             name_len = (int)(line + len - 2 - name);
-            if (!test(name, (size_t)name_len, symbol))
+            if (!test(name, (size_t)name_len, symbol)
+                || (t->before && has_function(t->before, name, name_len)))
                 name = NULL;
             found += name != NULL;
             c_line = 0;
@@ -256,6 +273,7 @@ bool build_disassemble(const char *so_path, const char *symbol, const struct can
     bool failed = subprocess_failed(&res), ok = !failed
            && print_matching(&list, str_text(&res.out), symbol, is_whole) > 0;
     if (ok) {
+        list.before = out;
         print_matching(&list, str_text(&res.out), symbol, is_part);
         if (res.cut) {
             add_c_line(&list, 0);

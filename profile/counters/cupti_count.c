@@ -91,8 +91,8 @@ static bool configure(struct range_session *s, struct err *e)
     return cupti_ok(s->c, s->c->range_config(&set), "cuptiRangeProfilerSetConfig", e);
 }
 
-/* Runs the work once as one range.  *all: every pass is done; *ran: the work itself succeeded. */
-static bool run_pass(struct range_session *s, bool *all, bool *ran, struct err *e)
+/* Runs the work once as one range.  *all: every pass is done. */
+static bool run_pass(struct range_session *s, bool *all, struct err *e)
 {
     struct cupti_range plain = { .size = CUPTI_SIZE(struct cupti_range, object),
                                  .object = s->object };
@@ -103,23 +103,23 @@ static bool run_pass(struct range_session *s, bool *all, bool *ran, struct err *
     if (!cupti_ok(s->c, s->c->range_start(&plain), "cuptiRangeProfilerStart", e)
         || !cupti_ok(s->c, s->c->range_push(&push), "cuptiRangeProfilerPushRange", e))
         return false;
-    *ran = s->work->run(s->work->arg, e);
     s->runs++;
-    if (!*ran || !cupti_ok(s->c, s->c->range_pop(&plain), "cuptiRangeProfilerPopRange", e)
+    if (!s->work->run(s->work->arg, e)
+        || !cupti_ok(s->c, s->c->range_pop(&plain), "cuptiRangeProfilerPopRange", e)
         || !cupti_ok(s->c, s->c->range_stop(&stop), "cuptiRangeProfilerStop", e))
         return false;
     *all = stop.all_passes != 0;
     return true;
 }
 
-static bool run_passes(struct range_session *s, double *value, bool *ran, struct err *e)
+static bool run_passes(struct range_session *s, double *value, struct err *e)
 {
     struct cupti_range_decode decode = { .size = CUPTI_SIZE(struct cupti_range_decode, dropped),
                                          .object = s->object };
     for (bool all = false; !all;) {
         if (s->runs == MOST_PASSES)
             return err_set(e, ERR_ENV, "CUPTI wants more than %d passes", MOST_PASSES);
-        if (!run_pass(s, &all, ran, e))
+        if (!run_pass(s, &all, e))
             return false;
     }
     if (!cupti_ok(s->c, s->c->range_decode(&decode), "cuptiRangeProfilerDecodeData", e))
@@ -165,10 +165,9 @@ static void add_metrics(const struct range_session *s, const struct event *event
 }
 
 /* Counts the metrics among the events; unknown ones are listed in out->missing.  Returns false with
- * the reason in *why when CUPTI or the work failed; *ran is then false if the work failed. */
+ * the reason in *why when CUPTI or the work failed. */
 static bool count_metrics(const struct cupti *c, const struct cupti_work *w,
-                          const struct event *event, int n, struct counts *out, bool *ran,
-                          struct err *why)
+                          const struct event *event, int n, struct counts *out, struct err *why)
 {
     struct range_session s = { .c = c, .work = w };
     double value[EVENTS_MAX];
@@ -184,7 +183,7 @@ static bool count_metrics(const struct cupti *c, const struct cupti_work *w,
         value[i] = NAN;  /* NAN: CUPTI does not write a value that was not counted */
     if (ok && s.metrics.n > 0) {
         ok = cupti_metrics_config(&s.metrics, why) && configure(&s, why)
-          && run_passes(&s, value, ran, why);
+          && run_passes(&s, value, why);
         if (ok)
             add_metrics(&s, event, n, value, out);
     }
@@ -216,17 +215,18 @@ static void miss_all(struct counts *out, const struct event *event, int n, bool 
             miss(out, event[i].name, why);
 }
 
-/* The work, and the seconds of its first successful run by the host's clock; 0: none yet. */
-struct timed_work { const struct cupti_work *work; double seconds; };
+/* The work. seconds: the time of its first successful run by the host's clock; 0: none yet.
+ * failed: whether its latest run failed. */
+struct timed_work { const struct cupti_work *work; double seconds; bool failed; };
 
 static bool run_timed(void *arg, struct err *e)
 {
     struct timed_work *t = arg;
     double start = clock_s();
-    bool ok = t->work->run(t->work->arg, e);
-    if (ok && t->seconds == 0)
+    t->failed = !t->work->run(t->work->arg, e);
+    if (!t->failed && t->seconds == 0)
         t->seconds = clock_s() - start;
-    return ok;
+    return !t->failed;
 }
 
 bool cupti_count(const struct cupti_work *w, const struct event *event, int n, struct counts *out,
@@ -237,7 +237,6 @@ bool cupti_count(const struct cupti_work *w, const struct event *event, int n, s
     struct cupti_kernels kernels = { .launches = 0 };
     struct timed_work timed = { .work = w };
     const struct cupti_work work = { w->context, w->device, run_timed, &timed };
-    bool ran = true;
     int n_metrics = 0;
     *out = (struct counts){ .n = 0 };
     if (!cupti_open(&c, &why)) {
@@ -245,14 +244,14 @@ bool cupti_count(const struct cupti_work *w, const struct event *event, int n, s
         return true;
     }
     bool recorded = cupti_kernels(&work, &kernels, &no_records);
-    if (!recorded && no_records.code != ERR_ENV) {
+    if (timed.failed) {
         *e = no_records;
         return false;
     }
     for (int i = 0; i < n; i++)
         n_metrics += !cupti_is_activity(event[i].text);
-    bool counted = n_metrics == 0 || count_metrics(&c, &work, event, n, out, &ran, &why);
-    if (!ran) {
+    bool counted = n_metrics == 0 || count_metrics(&c, &work, event, n, out, &why);
+    if (timed.failed) {
         *e = why;
         return false;
     }

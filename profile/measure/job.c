@@ -66,17 +66,15 @@ enum outcome measure_outcome(enum err_code code)
     case ERR_WRONG: return OUTCOME_WRONG;
     case ERR_ILL: return OUTCOME_ILL;
     case ERR_CANCEL: return OUTCOME_CANCEL;
-    case ERR_STEP: case ERR_RANGE: case ERR_OVERFLOW: case ERR_RANK: return OUTCOME_LIMIT;
-    default: return OUTCOME_ENV;
+    case ERR_ENV: case ERR_BUG: case ERR_IO: case ERR_KILLED: return OUTCOME_ENV;
+    default: return OUTCOME_LIMIT;       /* the program is refused */
     }
 }
 
 bool measure_is_result(const struct err *e)
 {
-    switch ((int)e->code) {
-    case ERR_CANCEL: case ERR_ENV: case ERR_BUG: case ERR_IO: case ERR_KILLED: return false;
-    default: return true;
-    }
+    enum outcome o = measure_outcome(e->code);
+    return o != OUTCOME_ENV && o != OUTCOME_CANCEL;
 }
 
 /* Stores a reason for every requested meter and baseline that has no result and no reason yet, and

@@ -98,5 +98,5 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
     measure_vendor_finish(&j);
     measure_end(&j, ok, e);
     m->total_s = clock_s() - start;
-    return m->outcome != OUTCOME_ENV && m->outcome != OUTCOME_CANCEL;
+    return ok || measure_is_result(e);
 }

@@ -156,15 +156,29 @@ static void keep_outputs(const struct graph *g, double **of)
         }
 }
 
-/* Returns x changed by a roundoff, up or down. A whole number below 1 / roundoff stays as it is: it
- * may be an index or a condition, and 5 would become index 4. (Beyond 1 / roundoff every number is
- * whole.) The index that another number stands for stays as well, because the number moves by less
- * than the distance to the next number of its type. */
-static double moved_by(double x, double roundoff, struct rng *r)
+/* Sets decides[t] for the tensors that v loads where it computes an index or a condition. all: v as
+ * a whole is computed for one. */
+static void note_deciding(const struct val *v, bool all, bool *decides)
+{
+    if (!v)
+        return;
+    if (v->kind == VAL_LOAD)
+        decides[v->source] |= all;
+    bool both = v->kind == VAL_LE;
+    bool first = both || v->kind == VAL_KEEP || v->kind == VAL_FLOOR || v->kind == VAL_PICK;
+    note_deciding(v->a, all || first, decides);
+    note_deciding(v->b, all || both, decides);
+}
+
+/* Returns x changed by a roundoff, up or down. decides: whether x decides an index or a condition.
+ * A whole number below 1 / roundoff then stays as it is, because 5 would become index 4. (Beyond
+ * 1 / roundoff every number is whole.) The index that another number stands for stays as well,
+ * because the number moves by less than the distance to the next number of its type. */
+static double moved_by(double x, bool decides, double roundoff, struct rng *r)
 {
     double move = rng_float(r) < 0 ? -roundoff : roundoff;
     bool is_whole = x == floor(x) && fabs(x) * roundoff < 1;
-    return is_whole ? x : x * (1 + move);
+    return decides && is_whole ? x : x * (1 + move);
 }
 
 /* Returns arrays for all tensors, with inputs and constants filled in. moved: changes their values
@@ -174,14 +188,18 @@ static double **given_tensors(const struct oracle *o, const struct graph *g, boo
 {
     struct rng r = rng_seed(seed);
     double **of = new_tensors(g, true);
+    bool *decides = xcalloc((size_t)g->n_tensors, sizeof *decides);
+    for (int i = g->n_nodes - 1; i >= 0; i--)
+        note_deciding(g->node[i].body, decides[g->node[i].out], decides);
     for (int t = 0; t < g->n_tensors; t++) {
         const struct tensor *x = &g->tensor[t];
         int64_t n = is_given(x) ? tensor_elems(x) : 0;
         if (n > 0)
             x->type->read(o->given[t], n, of[t]);
         for (int64_t i = 0; i < n && moved; i++)
-            of[t][i] = moved_by(of[t][i], x->type->sum->roundoff, &r);
+            of[t][i] = moved_by(of[t][i], decides[t], x->type->sum->roundoff, &r);
     }
+    free(decides);
     return of;
 }
 

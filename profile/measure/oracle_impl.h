@@ -21,7 +21,8 @@ struct oracle {
     int users;  /* number of references; the list of kept oracles holds one */
     /* Made under the lock when an output is beyond its bound. single: the result in the type of the
      * tensors; moved: how far two changes of the inputs by a roundoff move the reference, whichever
-     * is farther. Whole inputs, such as indices, stay unchanged. NULL = not made yet. */
+     * is farther. Whole numbers that decide an index or a condition stay unchanged. NULL = not made
+     * yet. */
     pthread_mutex_t lock;
     double **single, **moved;
     struct form_error *forms;            /* made under the lock, at the first request */

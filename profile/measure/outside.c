@@ -51,7 +51,7 @@ static bool take_times(struct outside *o, struct err *e)
             return true;
         double ms = strtod(p, &end);
         if (end == p || (*end != ' ' && *end != '\0') || !isfinite(ms) || ms <= 0)
-            return err_set(e, ERR_TYPE, "its answer should be \"times\" and the milliseconds of"
+            return err_set(e, ERR_ENV, "its answer should be \"times\" and the milliseconds of"
                            " each run, not \"times%.60s\"", str_text(&o->line));
         vec_push(&o->seconds, 1e-3 * ms);
         p = end;

@@ -17,7 +17,7 @@ struct outside *outside_open(const char *command, double limit_s, const struct c
 /* Takes samples for about time_s seconds. *seconds has the time of each run since outside_open,
  * with the runs of this call at the end; *n is the number of all these runs. *seconds is valid
  * until the next call. ERR_TIMEOUT: no answer came within time_s plus the limit_s of outside_open.
- * ERR_TYPE: the answer is not a list of positive numbers. */
+ * ERR_ENV: the answer is not a list of positive numbers. */
 bool outside_time(struct outside *o, double time_s, const struct cancel *c,
                   const double **seconds, int *n, struct err *e);
 void outside_close(struct outside *o);            /* NULL is allowed */

@@ -338,7 +338,8 @@ static bool close_search(struct net_rounds *r, struct net_search *s, double unti
     struct inquiry *q = s->inquiry;
     struct tuning *found;
     if (s->best_s.len == 0) {
-        k->why = cancelled(t->cancel) ? "cancelled" : "the budget was spent before its turn";
+        k->late = !cancelled(t->cancel);
+        k->why = k->late ? "the budget was spent before its turn" : "cancelled";
         return true;
     }
     s->inquiry = NULL;

@@ -358,9 +358,11 @@ static struct network_costs costs(const struct net_tuner *t, double began)
 static bool is_hopeless(struct net_tuner *t, const struct network_costs *c)
 {
     bool is = c->limit_s > 0 && c->spent_s + network_time_end(c, 1) > c->limit_s + GRACE_S;
-    for (int i = 0; is && i < t->net->n_tasks; i++)
-        if (!t->kernel[i].why)
-            t->kernel[i].why = "measuring the network takes all of the time";
+    for (int i = 0; is && i < t->net->n_tasks; i++) {
+        struct tuned_kernel *k = &t->kernel[i];
+        k->late = !k->why;
+        k->why = k->why ? k->why : "measuring the network takes all of the time";
+    }
     return is;
 }
 
@@ -394,7 +396,8 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
                                     .before_ms = t.before.latency.min_ms,
                                     .after_ms = t.before.latency.min_ms,
                                     .verified = t.before.verified,
-                                    .measuring_s = cost.spent_s + network_time_end(&cost, 1),
+                                    .measuring_s = fmax(0, cost.spent_s)
+                                                 + network_time_end(&cost, 1),
                                     .cancelled = cancelled(cancel) };
     bool ok = out->cancelled || hopeless || choose(&t, frozen, kernels_before, out, e);
     out->unchecked_s = out->verified || t.checks ? 0 : t.check_s;

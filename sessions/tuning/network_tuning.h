@@ -39,6 +39,7 @@ struct tuned_kernel {
     double before_ms, after_ms, bound_ms;
     double gain_ms, expected_ms;  /* the time gained so far, and what the next round may gain */
     const char *why;                      /* why it was not searched; NULL: it was searched */
+    bool late;                   /* whether it was not searched for lack of time or budget */
     /* whether its schedule was not searched, but compared with the instant one (instant.h) */
     bool instant;
     bool kept;                            /* whether it got a new schedule */

@@ -21,25 +21,26 @@ static bool matches(const struct inquiry *q, const struct tuning_opts *o,
            (!o->strategy || streq(run->strategy, o->strategy));
 }
 
-/* Sets *out to whether a run is without gaps: its trials are numbered 1, 2, ..., and it has a final
- * if a trial is right.  If records between were pruned, the run cannot answer. */
+/* Sets *out to whether no record of a run is seen to be missing: its trials are numbered 1, 2, ...,
+ * at least up to the number before its final, and it has a final if a trial is right.  A settled
+ * run that was resumed can have more trials than that. */
 static bool is_whole(struct inquiry *q, const struct record_run *run, struct err *e, bool *out)
 {
     struct record_filter f = { .run = run->id };
     const struct record *rec;
-    int n, last = 0, trials = 0;
-    bool final = false, right = false;
+    int n, last = 0, trials = 0, final = 0;
+    bool right = false;
     if (!records_list(q->records, &f, q->mem, &rec, &n, e))
         return false;
     for (int i = 0; i < n; i++) {
         bool trial = !streq(rec[i].strategy, "final");
-        final = final || !trial;
+        final = trial ? final : rec[i].trial;
         right = right || rec[i].outcome == OUTCOME_OK;
         /* rec is sorted by trial number, so each change of the number is another trial */
         trials += trial && rec[i].trial != last;
         last = trial ? rec[i].trial : last;
     }
-    *out = trials > 0 && last == trials && (final || !right);
+    *out = trials > 0 && last == trials && (final > 0 ? final <= trials + 1 : !right);
     return true;
 }
 
@@ -164,7 +165,7 @@ static bool known(void *ctx, struct tune_candidate *c)
     uint64_t hash = hash_text(steps);
     for (int i = 0; i < q->n_known; i++) {
         const struct record *r = &q->known[i];
-        if (q->known_hash[i] != hash || !streq(r->steps, steps) || r->trial > q->t->budget)
+        if (q->known_hash[i] != hash || !streq(r->steps, steps) || streq(r->strategy, "final"))
             continue;
         c->outcome = r->outcome;
         c->ms = r->runs > 0 ? r->min_ms : r->simulated_ms > 0 ? r->simulated_ms : INFINITY;
@@ -200,7 +201,7 @@ static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
     records_of_measurement(&rec, &t->m);
     rec.simulated_ms = t->simulated ? t->best_ms : 0;
     rec.run = t->run;
-    rec.trial = t->budget + 1;
+    rec.trial = t->trials + 1;
     rec.strategy = "final";
     rec.steps = records_steps(q->mem, t->line, t->n_lines);
     rec.seed = q->data_seed;
@@ -269,6 +270,14 @@ static void take_result(struct tuning *t)
     memcpy(t->failed, r->view->failed, sizeof t->failed);
 }
 
+/* Returns the state of a run that ends early.  A settled run that was resumed stays settled: it
+ * still answers. */
+static enum run_state early_state(const struct inquiry *q)
+{
+    bool settled = q->t->resumed >= 0 && q->stopped->state == RUN_SETTLED;
+    return settled ? RUN_SETTLED : RUN_STOPPED;
+}
+
 static bool end_run(struct tuning *t, struct inquiry *q, struct err *e)
 {
     bool done = (t->end == SEARCH_BUDGET && t->trials >= t->budget)
@@ -276,14 +285,14 @@ static bool end_run(struct tuning *t, struct inquiry *q, struct err *e)
     enum run_state as = t->end == SEARCH_SETTLED ? RUN_SETTLED : RUN_FINISHED;
     bool whole = done && (!t->result->best || t->measured);
     return begin_run(q, e) && (!whole || record_winner(t, q, e)) &&
-           records_run_end(q->records, t->run, whole ? as : RUN_STOPPED, e);
+           records_run_end(q->records, t->run, whole ? as : early_state(q), e);
 }
 
 static void stop_run(struct inquiry *q)
 {
     struct err ignored;
     if (q->t->run[0])
-        records_run_end(q->records, q->t->run, RUN_STOPPED, &ignored);
+        records_run_end(q->records, q->t->run, early_state(q), &ignored);
 }
 
 static bool open_search(struct inquiry *q, struct err *e)
@@ -320,14 +329,24 @@ static bool won_by_session(const struct tuning *t, struct inquiry *q)
            streq(records_steps(q->mem, line, n), records_steps(q->mem, t->line, t->n_lines));
 }
 
+static void take_winner(struct tuning *t, const struct record *r)
+{
+    t->line = records_lines(t->mem, r->steps, &t->n_lines);
+    t->best_ms = t->simulated ? r->simulated_ms : r->min_ms;
+    t->gflops = r->gflops;
+    t->spread = r->spread;
+}
+
 /* Fills t from a finished run: its winner, the time of its first trial (the session's schedule),
- * and the failures. */
+ * and the failures.  The winner is the last final, or a faster trial of a settled run that was
+ * resumed after it. */
 static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
 {
     const struct record_run *run = q->finished;
     struct record_filter f = { .run = run->id };
     const struct record *rec;
     int n;
+    bool ended = false;
     if (!records_list(q->records, &f, t->mem, &rec, &n, e))
         return false;
     t->answered = true;
@@ -340,18 +359,18 @@ static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
     t->end = run->state == RUN_SETTLED ? SEARCH_SETTLED : SEARCH_BUDGET;
     for (int i = 0; i < n; i++) {
         const struct record *r = &rec[i];
-        if (streq(r->strategy, "final")) {
-            t->line = records_lines(t->mem, r->steps, &t->n_lines);
-            t->best_ms = t->simulated ? r->simulated_ms : r->min_ms;
-            t->gflops = r->gflops;
-            t->spread = r->spread;
+        double ms = t->simulated ? r->simulated_ms : r->min_ms;
+        bool final = streq(r->strategy, "final"), right = r->outcome == OUTCOME_OK;
+        if (final || (ended && right && ms < t->best_ms))
+            take_winner(t, r);
+        ended = ended || final;
+        if (final)
             continue;
-        }
         t->trials++;
-        if (r->outcome != OUTCOME_OK)
+        if (!right)
             t->failed[r->outcome]++;
         else if (r->trial == 1)
-            t->start_ms = t->simulated ? r->simulated_ms : r->min_ms;
+            t->start_ms = ms;
     }
     t->is_start = isfinite(t->best_ms) && won_by_session(t, q);
     t->speedup = speedup_of(t);

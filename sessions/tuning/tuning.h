@@ -107,7 +107,8 @@ bool tuning_go(struct inquiry *q, int trials, double time_s, struct err *e);
 const struct tune_result *tuning_now(const struct inquiry *q);
 /* Compares the best candidates, and ends the run in the records. The run is stored as finished if
  * its space is exhausted or its budget spent, and as settled if it settled; but as stopped if the
- * search ended otherwise, or the winner was not measured alone.  compare_s: see struct tune_opts.
+ * search ended otherwise, or the winner was not measured alone.  A settled run that was resumed and
+ * is stopped stays settled.  compare_s: see struct tune_opts.
  * Frees q in any case. */
 bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, struct err *e);
 void tuning_drop(struct inquiry *q);     /* may be NULL */

@@ -50,6 +50,34 @@ grep -q 'the same command with --resume' <<< "$out" && pass 'says how it goes on
 t 0 'settled' records runs
 t 0 'budget spent .*; 24 of them were in the records' tune "$op" --seed 7 --strategy evo --resume
 t 0 '"end": "budget spent"' tune "$op" --budget 24 "${quick[@]}" --json --quiet
+
+# If it is resumed and stopped, it still answers.
+export TILESCOPE_RECORDS=$dir/timed-out.db
+t 0 'of 900, time is up' tune "$op" --budget 900 --time 0.5 "${quick[@]}"
+"$TILESCOPE" records export | sed 's/"stopped"/"settled"/' > "$dir/resumed.jsonl"
+last=$(grep -c '"kind": "record"' "$dir/resumed.jsonl")
+final=$(grep '"trial": 1,' "$dir/resumed.jsonl" |
+    sed "s/\"trial\": 1,/\"trial\": $((last + 1)),/; s/\"session\"/\"final\"/")
+echo "$final" >> "$dir/resumed.jsonl"
+export TILESCOPE_RECORDS=$dir/resumed.db
+t 0 '' records import "$dir/resumed.jsonl"
+t 0 "; $last of them were in the records" \
+    tune "$op" --seed 7 --strategy evo --resume --time 0.5
+t 0 'settled' records runs
+if [[ $out == *stopped* ]]; then
+    flunk 'a settled run stays settled' "$out"
+else
+    pass 'a settled run stays settled'
+    t 0 'of 900, little to gain' tune "$op" --seed 7 --strategy evo
+fi
+
+# Without its last trial, a run cannot answer.
+grep -v '"trial": 24,' "$dir/settled.jsonl" | sed 's/"settled"/"finished"/' > "$dir/cut.jsonl"
+export TILESCOPE_RECORDS=$dir/cut.db
+t 0 '' records import "$dir/cut.jsonl"
+t 0 '24 of 24, budget spent' tune "$op" --budget 24 "${quick[@]}"
+grep -q 'from the records' <<< "$out" && flunk 'a missing last trial is seen' "$out" \
+    || pass 'a missing last trial is seen'
 export TILESCOPE_RECORDS=$dir/r.db
 
 # Every key of the JSON stands in schema.md.

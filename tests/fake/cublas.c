@@ -1,5 +1,6 @@
-/* A cuBLAS for the driver of cuda.c, whose memory is the host's: products of f32, column by column
- * as cuBLAS has them.  $FAKE_CUBLAS: "wrong" adds to one element, "fail" refuses to start. */
+/* A cuBLAS for the driver of cuda.c, whose memory is the host's: products of f32, f16 and bf16,
+ * column by column as cuBLAS has them.  $FAKE_CUBLAS: "wrong" adds to one element, "fail" refuses
+ * to start, "refuse" refuses every product. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,32 +22,56 @@ const char *cublasGetStatusName(int status)
     return status == 1 ? "CUBLAS_STATUS_NOT_INITIALIZED" : "CUBLAS_STATUS_INVALID_VALUE";
 }
 
-static double at(const float *m, int transposed, int ld, int row, int column)
+/* The types by cuBLAS's numbers: 0 is f32, 2 is f16, 14 is bf16. */
+static double get(const void *p, unsigned type, long at)
 {
-    return transposed ? m[row * (long)ld + column] : m[column * (long)ld + row];
+    union { unsigned bits; float f; } x;
+    if (type == 2)
+        return (double)((const _Float16 *)p)[at];
+    if (type == 0)
+        return (double)((const float *)p)[at];
+    x.bits = (unsigned)((const unsigned short *)p)[at] << 16;
+    return (double)x.f;
+}
+
+static void put(void *p, unsigned type, long at, double v)
+{
+    union { float f; unsigned bits; } x = { (float)v };
+    if (type == 2)
+        ((_Float16 *)p)[at] = (_Float16)v;
+    else if (type == 0)
+        ((float *)p)[at] = (float)v;
+    else
+        ((unsigned short *)p)[at] = (unsigned short)((x.bits + 0x7fff + (x.bits >> 16 & 1)) >> 16);
+}
+
+/* The number of an element in its matrix. */
+static long at(int transposed, int ld, int row, int column)
+{
+    return transposed ? row * (long)ld + column : column * (long)ld + row;
 }
 
 int cublasGemmStridedBatchedEx(void *handle, unsigned ta, unsigned tb, int m, int n, int k,
-                               const void *alpha, const void *pa, unsigned type_a, int lda,
-                               long long sa, const void *pb, unsigned type_b, int ldb,
-                               long long sb, const void *beta, void *pc, unsigned type_c, int ldc,
+                               const void *alpha, const void *a, unsigned type, int lda,
+                               long long sa, const void *b, unsigned type_b, int ldb,
+                               long long sb, const void *beta, void *c, unsigned type_c, int ldc,
                                long long sc, int batches, unsigned compute, int algorithm)
 {
-    const float *a = pa, *b = pb;
-    float *c = pc;
-    if (!handle || type_a || type_b || type_c || compute != 68 || algorithm != -1
-        || *(const float *)alpha != 1 || *(const float *)beta != 0
-        || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m)
+    if (!handle || (type != 0 && type != 2 && type != 14) || type_b != type || type_c != type
+        || compute != 68 || algorithm != -1 || *(const float *)alpha != 1
+        || *(const float *)beta != 0 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m
+        || is("refuse"))
         return 7;
     for (int i = 0; i < batches; i++)
         for (int x = 0; x < m; x++)
             for (int y = 0; y < n; y++) {
                 double sum = 0;
                 for (int z = 0; z < k; z++)
-                    sum += at(a + i * sa, (int)ta, lda, x, z) * at(b + i * sb, (int)tb, ldb, z, y);
-                c[i * sc + y * (long)ldc + x] = (float)sum;
+                    sum += get(a, type, i * sa + at((int)ta, lda, x, z))
+                         * get(b, type, i * sb + at((int)tb, ldb, z, y));
+                put(c, type, i * sc + at(0, ldc, x, y), sum);
             }
     if (is("wrong"))
-        c[0] += 1;
+        put(c, type, 0, get(c, type, 0) + 1);
     return 0;
 }

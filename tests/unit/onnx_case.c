@@ -9,6 +9,8 @@
 #include "kernels/base/rng.h"
 #include "kernels/onnx/onnx.h"
 #include "kernels/onnx/weights.h"
+#include "kernels/ops/reference.h"
+#include "tests/unit/onnx_build.h"
 #include "tests/unit/random_steps.h"
 #include "tests/unit/run_program.h"
 
@@ -246,4 +248,98 @@ enum onnx_result onnx_case_run(const char *folder, struct onnx_case *c)
     onnx_free(t.m);
     arena_free(t.a);
     return r;
+}
+
+/* --- Models from text ------------------------------------------------------------------------- */
+
+/* Fills the data of input i from lists like "1,2;3": one list per input of the model.  Element k of
+ * an input without a list is k. */
+static void fill_list(double *data, int64_t n, const char *lists, int i)
+{
+    for (; i > 0; i--) {
+        lists += strcspn(lists, ";");
+        lists += *lists == ';';
+    }
+    bool given = *lists && *lists != ';';
+    for (int64_t k = 0; k < n; k++) {
+        char *end = NULL;
+        data[k] = given ? strtod(lists, &end) : (double)k;
+        lists = given ? end + (*end == ',') : lists;
+    }
+}
+
+static int input_of(const struct onnx_model *m, const char *name)
+{
+    for (int i = 0; i < m->n_in; i++)
+        if (streq(m->in[i].name, name))
+            return i;
+    fail("no input %s", name);
+}
+
+/* Prints a tensor like "2x3: 0 1 2 3 4 5". */
+static void print_tensor(struct str *out, const struct tensor *t, const double *data)
+{
+    for (int d = 0; d < t->rank; d++)
+        str_printf(out, "%s%lld", d ? "x" : "", (long long)t->shape[d]);
+    str_add(out, ":");
+    for (int64_t k = 0; k < tensor_elems(t); k++)
+        if (isnan(data[k]))
+            str_add(out, " nan");
+        else
+            str_printf(out, " %.6g", data[k] + 0.0);                          /* -0 as 0 */
+}
+
+/* Prints the outputs of the imported model, computed from these inputs, separated by "; ". */
+static void print_outputs(struct arena *a, const struct onnx_model *m, const struct onnx_graph *g,
+                          const char *lists, struct str *out)
+{
+    const struct graph *q;
+    struct err e = { 0 };
+    if (!graph_from_spec(a, str_text(&g->text), &q, &e))
+        fail("%s: %s", str_text(&g->text), e.text);
+    double **data = ARENA_ARRAY(a, double *, q->n_tensors);
+    for (int t = 0; t < q->n_tensors; t++)
+        data[t] = ARENA_ARRAY(a, double, tensor_elems(&q->tensor[t]));
+    for (int i = 0; i < g->input.len; i++) {
+        const struct onnx_binding *b = &g->input.data[i];
+        int t = graph_tensor(q, b->tensor);
+        int64_t n = tensor_elems(&q->tensor[t]);
+        if (!b->data)
+            fill_list(data[t], n, lists, input_of(m, b->value));
+        for (int64_t k = 0; b->data && k < n; k++)
+            data[t][k] = (double)b->data->f[b->data->one ? 0 : k];
+    }
+    if (!reference_eval(q, data, NULL, &e))
+        fail("%s", e.text);
+    for (int i = 0; i < g->output.len; i++) {
+        int t = graph_tensor(q, g->output.data[i].tensor);
+        str_add(out, i ? "; " : "");
+        print_tensor(out, &q->tensor[t], data[t]);
+    }
+}
+
+const char *onnx_outputs(struct arena *a, int opset, const char *text, const char *lists)
+{
+    uint8_t *data;
+    struct onnx_model *m;
+    struct onnx_graph g;
+    struct str out = { 0 };
+    struct err e = { 0 };
+    size_t n = onnx_build(a, opset, text, &data);
+    if (!onnx_read("m.onnx", data, n, &m, &e))
+        return arena_strdup(a, e.text);
+    if (onnx_import(m, NULL, 0, &g, &e)) {
+        for (int i = 0; i < m->n_nodes; i++)
+            if (g.reason[i])
+                str_printf(&out, "%s%s", out.len ? " / " : "", g.reason[i]);
+        if (!out.len)
+            print_outputs(a, m, &g, lists, &out);
+        onnx_graph_free(&g);
+    } else {
+        str_add(&out, e.text);
+    }
+    onnx_free(m);
+    const char *result = arena_strdup(a, str_text(&out));
+    str_free(&out);
+    return result;
 }

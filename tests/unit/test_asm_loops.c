@@ -146,6 +146,68 @@ static void other_processors(void **state)
           "00 .L4:\n"
           "20     mov    x5, x6\n"
           "00     b      .L3\n");
+    check(".. kernel:\n"
+          "00 .L1:\n"
+          "10     bl     expf\n"         /* a call, of which control comes back */
+          "00     b.ne   .L1\n"
+          "..     br     x30\n"
+          "2. .L2:\n"
+          "2.     ret\n");
+}
+
+/* Both jumps go back to the same place: one loop, known by the later one.  A jump to another
+ * function goes nowhere here. */
+static void a_loop_may_have_two_jumps(void **state)
+{
+    (void)state;
+    check(".. kernel:\n"
+          "00 .L1:\n"
+          "10     cmp    rax,rdx\n"
+          "10     je     .L1\n"
+          "00     jb     .L99\n"
+          "00     inc    rdi\n"
+          "00     jne    .L1\n"
+          "..     ret\n");
+}
+
+/* Code that control never reaches is in no loop, and neither is a circle with two entries. */
+static void what_is_no_loop(void **state)
+{
+    (void)state;
+    check(".. kernel:\n"
+          "..     jmp    .L2\n"
+          "0. .L1:\n"
+          "0.     inc    rdi\n"
+          "0.     jne    .L1\n"
+          "2. .L2:\n"
+          "..     ret\n");
+    check(".. kernel:\n"
+          "..     je     .L2\n"
+          "0. .L1:\n"
+          "0.     inc    rax\n"
+          "0. .L2:\n"
+          "0.     inc    rdi\n"
+          "0.     jne    .L1\n"
+          "..     ret\n");
+}
+
+/* A block that two paths reach is dominated by the one before both: the loop begins there. */
+static void paths_meet_in_a_loop(void **state)
+{
+    (void)state;
+    check(".. kernel:\n"
+          "00 .L1:\n"
+          "00     je     .L2\n"
+          "20     inc    rax\n"
+          "20     jmp    .L3\n"
+          "20 .L2:\n"
+          "20     inc    rbx\n"
+          "01 .L3:\n"
+          "01     inc    rcx\n"
+          "11     jne    .L3\n"
+          "00     inc    rdi\n"
+          "00     jne    .L1\n"
+          "..     ret\n");
 }
 
 int main(void)
@@ -156,7 +218,8 @@ int main(void)
         cmocka_unit_test(a_loop_around_is_further_out),
         cmocka_unit_test(jumps_may_have_no_line),
         cmocka_unit_test(an_unrolled_loop_is_in_the_one_around),
-        cmocka_unit_test(other_processors),
+        cmocka_unit_test(other_processors), cmocka_unit_test(a_loop_may_have_two_jumps),
+        cmocka_unit_test(what_is_no_loop), cmocka_unit_test(paths_meet_in_a_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

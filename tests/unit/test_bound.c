@@ -463,6 +463,8 @@ static void ill_conditioned_is_not_wrong(void **state)
         /* the differences of neighbours, which a change of x in its last bit moves by themselves */
         { "x = input n=9; y = affine(x) mul=1e-7; a = add(x, y); b = sub(a, x); c = div(b, y)",
           1.6f, ERR_ILL },
+        /* whole numbers that are no indices change like others */
+        { "c = const n=9 value=3; d = const n=9 value=1; y = sub(c, d)", 2.000004f, ERR_ILL },
         /* and what no change explains */
         { "x = input n=9; y = affine(x) mul=1e-3; a = add(x, y); b = sub(a, x); c = div(b, y)",
           1.6f, ERR_WRONG },
@@ -487,6 +489,7 @@ static void indices_and_conditions_do_not_move(void **state)
     static const char *const spec[] = {
         "t = input n=9; i = const k=1 value=5; y = gather(t, i)",
         "c = const n=1 value=1; a = input n=1; b = input n=1; y = where(c, a, b)",
+        "t = input n=9; i = const k=1 value=5; j = relu(i); h = relu(j); y = gather(t, h)",
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(spec); i++)

@@ -73,11 +73,44 @@ static void too_short_or_gone_is_unknown(void **state)
     assert_true(fabs(busy_share(&many) - 0.5 / cpus) < 1e-9);
 }
 
+/* What the measurement itself used is no work of others, in each of two intervals. */
+static void own_work_is_left_out(void **state)
+{
+    struct busy_sum s = {0};
+    (void)state;
+    busy_add(&s, &(struct busy){ 10, 1, 5 }, &(struct busy){ 12, 1.5, 6 });
+    busy_add(&s, &(struct busy){ 20, 3, 7 }, &(struct busy){ 21, 3.25, 7.5 });
+    assert_true(s.all_s == 3 && s.others_s == 2.25 && s.clock_s == 1.5);
+    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    assert_true(fabs(busy_share(&s) - 2.25 / (1.5 * cpus)) < 1e-9);
+    s.clock_s = 0.1;                                      /* long enough, and just not */
+    assert_false(isnan(busy_share(&s)));
+    s.clock_s = 0.0999;
+    assert_true(isnan(busy_share(&s)));
+}
+
+/* This process uses one CPU, at most as long as the clock runs. All programs use at least that. */
+static void this_process_has_ticks(void **state)
+{
+    pid_t self = getpid();
+    struct busy from = busy_now(&self, 1), to;
+    (void)state;
+    do
+        to = busy_now(&self, 1);
+    while (to.own_s - from.own_s < 0.05 && to.at_s - from.at_s < 5);
+    if (to.own_s == 0)
+        skip();                           /* no times in /proc here */
+    assert_true(to.own_s - from.own_s >= 0.05 && to.own_s - from.own_s < to.at_s - from.at_s + 0.1);
+    if (from.all_s > 0)
+        assert_true(to.all_s - from.all_s >= 0.02);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spinning_counts_unless_it_is_own),
         cmocka_unit_test(too_short_or_gone_is_unknown),
+        cmocka_unit_test(own_work_is_left_out), cmocka_unit_test(this_process_has_ticks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

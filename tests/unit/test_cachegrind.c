@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "kernels/base/arena.h"
+#include "kernels/base/file.h"
 #include "profile/measure/cachegrind.h"
 #include "profile/measure/measure.h"
 #include "tests/unit/temp_dir.h"
@@ -51,7 +53,10 @@ static void geometries_are_what_it_can_be(void **state)
 {
     static const struct { const char *text; const char *why; } row[] = {
         { "32K/8/64", NULL }, { "4K/2/32", NULL }, { "48K/12/64", NULL }, { "1K/16/64", NULL },
-        { "24K/8/64", "power of two" }, { "48K/8/64", "power of two" }, { "4K/2/16", "lines" },
+        { "24K/8/64", "cachegrind needs a number of sets that is a power of two, but this L1 has "
+          "48" },
+        { "48K/8/64", "that is a power of two, but this L1 has 96" },
+        { "4K/2/16", "cachegrind cannot simulate lines of 16 bytes; it needs at least 32" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
@@ -152,6 +157,121 @@ static void what_it_cannot_be_is_a_reason(void **state)
     assert_non_null(strstr(m.counts[METER_ID_CACHEGRIND].reason, "under valgrind"));
 }
 
+/* --- A valgrind of our own -------------------------------------------------------------------- */
+
+/* Puts a program called valgrind first in $PATH.  It stores its arguments in DIR/args, writes
+ * counts of a function in $FAKE_FILE, and becomes the process of the kernel.  With $FAKE_SAYS, it
+ * only says that and ends with $FAKE_EXIT. */
+static void plant_valgrind(const char *dir)
+{
+    struct str text = {0};
+    char path[300];
+    struct err e;
+    str_printf(&text, "#!/bin/sh\n"
+               "[ \"$1\" = --version ] && { echo \"$FAKE_VERSION\"; exit; }\n"
+               "echo \"$*\" > %s/args\n"
+               "[ -n \"$FAKE_SAYS\" ] && { printf \"$FAKE_SAYS\"; exit $FAKE_EXIT; }\n"
+               "for a; do case $a in --cachegrind-out-file=*) out=${a#*=};; esac; done\n"
+               "while [ \"${1##*/}\" != tilescope-runner ]; do shift; done\n"
+               "printf 'events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw\\nfl=/x/%%s\\n' "
+               "\"$FAKE_FILE\" > \"$out\"\n"
+               "printf 'fn=matmul\\n12 10 1 1 40 5 2 30 3 1\\n' >> \"$out\"\n"
+               "exec \"$@\"\n", dir);
+    snprintf(path, sizeof path, "%s/valgrind", dir);
+    assert_true(file_write_atomic(path, str_text(&text), text.len, &e));
+    assert_int_equal(chmod(path, 0755), 0);
+    snprintf(path, sizeof path, "%s:/usr/bin:/bin", dir);
+    setenv("PATH", path, 1);
+    setenv("FAKE_VERSION", "valgrind-9.9.9", 1);
+    setenv("FAKE_FILE", "tilescope-kernel.c", 1);
+    str_free(&text);
+}
+
+static double value(const struct counts *c, const char *name)
+{
+    double v = -1;
+    return counts_get(c, name, &v) ? v : -1;
+}
+
+/* The last level of this machine has 12288 sets, of which cachegrind takes 8192. */
+static void check_counts(const char *dir, const struct measure_opts *o)
+{
+    static const char *const none[] = { NULL };
+    static const char *const args[] = { "-q --tool=cachegrind --cache-sim=yes --branch-sim=no ",
+                                        " --I1=32768,8,64 ", " --D1=4096,2,64 ",
+                                        " --LL=8388608,16,64 " };
+    struct measurement m;
+    struct str said = {0};
+    char path[300];
+    struct err e;
+    if (!measure("gmm m=64 k=64 n=64", none, o, &m))      /* long enough for a time */
+        fail_msg("%s", m.counts[METER_ID_CACHEGRIND].reason);
+    const struct counts *c = &m.counts[METER_ID_CACHEGRIND];
+    assert_true(value(c, "instructions") == 10 && value(c, "loads") == 40);
+    assert_true(value(c, "stores") == 30 && value(c, "d1_load_misses") == 5);
+    assert_true(value(c, "d1_store_misses") == 3 && value(c, "d1_misses") == 8);
+    assert_true(value(c, "ll_misses") == 3 && value(c, "seconds") > 0 && c->n == 8);
+    if (o->target)
+        assert_string_equal(c->source, "valgrind-9.9.9, sse variant, 1 thread, D1 4K/2/64, "
+                                       "LL 8M/16/64");
+    snprintf(path, sizeof path, "%s/args", dir);
+    assert_true(file_read(path, 65536, &said, &e));
+    for (int i = 0; i < COUNT_OF(args); i++)
+        if (!strstr(str_text(&said), args[i]))
+            fail_msg("no %s in %s", args[i], str_text(&said));
+    str_free(&said);
+}
+
+static void check_refusals(const struct measure_opts *o)
+{
+    static const struct { const char *variable, *value, *reason; } row[] = {
+        { "FAKE_FILE", "other.c", "cachegrind's output has nothing about the kernel" },
+        { "FAKE_SAYS", "==12== bad news\\nmore\\n", "valgrind failed: bad news" },
+        { "FAKE_SAYS", "12\\n", "valgrind ended with signal 0, exit code 3" },
+        { "FAKE_VERSION", "nonsense 1",
+          "valgrind does not work: signal 0, exit code 0: nonsense 1" },
+    };
+    static const char *const none[] = { NULL };
+    setenv("FAKE_EXIT", "3", 1);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        char before[100];
+        struct measurement m;
+        snprintf(before, sizeof before, "%s", getenv(row[i].variable) ? getenv(row[i].variable)
+                                                                      : "");
+        setenv(row[i].variable, row[i].value, 1);
+        assert_false(measure("gmm m=8 k=8 n=8", none, o, &m));
+        assert_string_equal(m.counts[METER_ID_CACHEGRIND].reason, row[i].reason);
+        setenv(row[i].variable, before, 1);
+    }
+}
+
+static void what_valgrind_says_is_taken(void **state)
+{
+    struct machine here = *machine_this();
+    struct measure_opts o = { .meters = METER_CACHEGRIND, .seed = 3, .machine = &here,
+                              .target = target_named("sse"),
+                              .cache = { .n_levels = 1,
+                                         .level[0].geometry = { 4 << 10, 2, 64 } } };
+    struct counts c = { .n = 0 };
+    const char *dir = temp_dir(NULL);
+    char *path = xstrdup(getenv("PATH"));
+    (void)state;
+    here.l3 = (struct cache_geometry){ 12 << 20, 16, 64 };
+    if (!o.target->runs_here())
+        o.target = NULL;
+    plant_valgrind(dir);
+    cachegrind_probe(&c);
+    if (c.available) {                    /* not with address sanitizer */
+        check_counts(dir, &o);
+        check_refusals(&o);
+    }
+    setenv("PATH", "/nowhere", 1);
+    cachegrind_probe(&c);
+    assert_string_equal(c.reason, "valgrind is not installed: apt-get install valgrind");
+    setenv("PATH", path, 1);
+    free(path);
+}
+
 static void instruction_sets_are_checked(void **state)
 {
     const struct target *t;
@@ -191,6 +311,7 @@ int main(void)
         cmocka_unit_test(geometries_are_what_it_can_be),
         cmocka_unit_test(simulator_agrees),
         cmocka_unit_test(what_it_cannot_be_is_a_reason),
+        cmocka_unit_test(what_valgrind_says_is_taken),
         cmocka_unit_test(instruction_sets_are_checked),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -238,7 +238,7 @@ static void branches_can_be_marked(void **state)
     assert_shows(m, "compares it with the current branch");
     type_line(m, "bisect");
     assert_shows(m, "the marked one is not on this branch");
-    assert_shows(m, "Space on a step of this branch marks it; = compares the branches");
+    assert_shows(m, "bisect 2 3 takes the steps since the two parted; = compares them");
     type_line(m, "mark nobody");
     assert_shows(m, "there is no branch \"nobody\"");
     press(m, "Esc");
@@ -265,6 +265,35 @@ static void branches_can_be_marked(void **state)
     assert_shows(m, "A  other, step 1 of 3");
     type_line(m, "compare other@9");
     assert_shows(m, "there is no branch \"other@9\"");
+    model_free(m);
+}
+
+/* A state that its marked branch has no more is named by the current branch, if that has it. */
+static void the_current_branch_names_a_state(void **state)
+{
+    (void)state;
+    struct model *m = with_steps();
+    struct str name = {0};
+    type_line(m, "branch a");
+    type_line(m, "branch b");
+    type_line(m, "mark a");
+    assert_string_equal(m->marking.branch, "a");
+    int marked = m->marking.state;
+    model_state_name(m, marked, true, &name);
+    assert_string_equal(str_text(&name), "a, step 2 of 2");
+    type_line(m, "switch a");
+    type_line(m, "undo");
+    type_line(m, "loop parallel C M");                   /* now a has lost the state */
+    type_line(m, "switch main");
+    str_clear(&name);
+    model_state_name(m, marked, true, &name);
+    assert_string_equal(str_text(&name), "main, step 2 of 2");
+    type_line(m, "undo");
+    type_line(m, "loop parallel C M");
+    str_clear(&name);
+    model_state_name(m, marked, true, &name);
+    assert_string_equal(str_text(&name), "b, step 2 of 2");
+    str_free(&name);
     model_free(m);
 }
 
@@ -424,6 +453,7 @@ int main(void)
         cmocka_unit_test(branches_can_be_marked),
         cmocka_unit_test(jobs_of_an_old_mark_are_dropped),
         cmocka_unit_test(comparisons_follow_the_settings),
+        cmocka_unit_test(the_current_branch_names_a_state),
         cmocka_unit_test(bisect_names_the_step),
         cmocka_unit_test(noisy_comparisons_are_said),
         cmocka_unit_test(ablation_has_a_row_per_step),

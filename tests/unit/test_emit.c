@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/gen/emit.h"
+#include "kernels/program/program.h"
 #include "tests/unit/targets.h"
 #include "tests/unit/tree_text.h"
 
@@ -151,6 +152,60 @@ static void libm_is_linked_for_its_functions_only(void **state)
         }
 }
 
+/* The piece of a cut loop that has one iteration says its value, also where it begins with no loop
+ * but a statement, because N.1 has one element there. */
+static void pieces_say_their_value(void **state)
+{
+    static const struct { const char *spec, *line; } table[] = {
+        { "gmm m=4 k=8 n=33", "loop split C N 0 16" },
+        { "x = input m=3 n=33; y = relu(x)", "loop split y N 0 16" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct arena *a = arena_new();
+        const struct gen_opts o = { .target = target_named("plain") };
+        const struct program *p;
+        const struct func *f;
+        struct str c = {0};
+        struct err e = {0};
+        if (!program_new(a, table[i].spec, &p, &e)
+            || !program_apply_line(p, table[i].line, &p, &e) || !program_lower(p, &f, &e)
+            || !gen_c(f, &o, &c, &e))
+            fail_msg("%s: %s", table[i].spec, e.text);
+        if (!strstr(str_text(&c), "/* N.0 = 2 */"))
+            fail_msg("%s: no note in\n%s", table[i].spec, str_text(&c));
+        str_free(&c);
+        arena_free(a);
+    }
+}
+
+/* A macro repeats its arguments: three maxima in each other would be 27 times as long. */
+static void nested_maxima_stay_functions(void **state)
+{
+    static const struct { const char *use; bool macro; } table[] = {
+        { "x = max8(max8(a, b), max8(c, d));", true },
+        { "x = min8(max8(a, b), c); y = max8(max8(a, (b)), c);", true },
+        { "x = max8(max8(max8(a, b), c), d);", false },
+        { "x = max8(a, max8(b, max8(c, d)));", false },
+        { "x = max8(a, b + (min8(c, max8(d, e))));", false },
+        { "x = max16(a, max16(b, max16(c, d)));", true },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct str text = {0}, out = {0};
+        const char *next = NULL;
+        str_printf(&text, "static inline v8 max8(v8 a, v8 b)\n{\n    i8 take_a = a > b;\n"
+                   "    return (v8)(((i8)a & take_a) | ((i8)b & ~take_a));\n}\n%s\n",
+                   table[i].use);
+        bool macro = gen_macro(&out, str_text(&text), &next);
+        if (macro != table[i].macro)
+            fail_msg("%s: %d", table[i].use, macro);
+        assert_true(!macro || str_starts(next, table[i].use));
+        str_free(&text);
+        str_free(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +214,8 @@ int main(void)
         cmocka_unit_test(notes_tell_of_lanes),
         cmocka_unit_test(marks_have_their_ends),
         cmocka_unit_test(libm_is_linked_for_its_functions_only),
+        cmocka_unit_test(pieces_say_their_value),
+        cmocka_unit_test(nested_maxima_stay_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

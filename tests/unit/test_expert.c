@@ -265,6 +265,26 @@ static void plain_ones_are_right(void **state)
     assert_true(done > 100);
 }
 
+/* Half of the last cache, or a quarter if the operand takes the rest.  An L1 of an assumed size, as
+ * in some containers, is no reason. */
+static void large_results_are_streamed(void **state)
+{
+    static const struct { int64_t l2, l3, result, operand; bool stream; } table[] = {
+        { 1 << 20, 8 << 20, 4 << 20, 0, true }, { 1 << 20, 8 << 20, 3 << 20, 1 << 20, false },
+        { 1 << 20, 8 << 20, 3 << 20, 5 << 20, true }, { 1 << 20, 8 << 20, 1 << 20, 9 << 20, false },
+        { 1 << 20, 0, 1 << 19, 0, true }, { 0, 0, 16 << 10, 0, false },
+        { 0, 0, 1 << 30, 1 << 30, false },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct machine m = { .l1d = { 32 << 10, 8, 64 }, .l1d_assumed = true };
+        m.l2.size_bytes = table[i].l2;
+        m.l3.size_bytes = table[i].l3;
+        if (expert_streams(&m, table[i].result, table[i].operand) != table[i].stream)
+            fail_msg("row %d: %d", i, !table[i].stream);
+    }
+}
+
 #define HEAD "expert: 1\ntitle: t\nfor: [gmm]\n"
 static const struct { const char *what, *text, *says; } wrong[] = {
     { "empty", "", "empty" },
@@ -346,6 +366,36 @@ static void patience_ends(void **state)
     arena_free(a);
 }
 
+/* The operand is padded if a pad makes it from Inp_in, and not because there is an Inp_in. */
+static void padding_is_found_in_the_graph(void **state)
+{
+    static const char text[] =
+        "expert: 1\ntitle: t\nfor: [c2d]\nsteps:\n- loop unroll Conv KH\n"
+        "- {if: padded == 1, step: loop unroll Conv KW}\n";
+    static const struct { const char *spec; bool padded; } table[] = {
+        { "c2d n=1 i=4 h=6 w=6 o=8 k=3 p=1", true }, { "c2d n=1 i=4 h=6 w=6 o=8 k=3", false },
+        { "Inp_in = input n=1 i=4 h=6 w=6; Inp = relu(Inp_in); Conv = c2d(Inp) o=8 k=3", false },
+        { "Inp_in = input n=1 i=4 h=6 w=6; Conv = c2d(Inp_in) o=8 k=3 p=1", true },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct arena *a = arena_new();
+        const struct expert *x;
+        struct expert_schedule s[1];
+        struct err e = {0};
+        int n;
+        if (!expert_file_parse(a, "t.yaml", text, strlen(text), &x, &e))
+            fail_msg("%s", e.text);
+        struct experts one = { 1, &x, 0 };
+        if (!expert_schedules(a, &one, table[i].spec, NULL, 1, 1, s, &n, &e) || n != 1)
+            fail_msg("%s: %s", table[i].spec, e.text);
+        assert_true(has_step(&s[0], "loop unroll Conv KH"));
+        if (has_step(&s[0], "loop unroll Conv KW") != table[i].padded)
+            fail_msg("%s: padded=%d", table[i].spec, !table[i].padded);
+        arena_free(a);
+    }
+}
+
 static void faults_name_the_expert(void **state)
 {
     (void)state;
@@ -373,7 +423,8 @@ int main(void)
         cmocka_unit_test(odd_numbers_of_vectors_are_padded),
         cmocka_unit_test(others_have_a_plain_one), cmocka_unit_test(plain_ones_are_right),
         cmocka_unit_test(nonsense_is_refused), cmocka_unit_test(nul_bytes_are_refused),
-        cmocka_unit_test(patience_ends),
+        cmocka_unit_test(patience_ends), cmocka_unit_test(large_results_are_streamed),
+        cmocka_unit_test(padding_is_found_in_the_graph),
         cmocka_unit_test(faults_name_the_expert),
     };
     setenv("TILESCOPE_HOME", ".", 0);

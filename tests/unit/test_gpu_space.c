@@ -100,8 +100,8 @@ static void sound_points_are_programs(void **state)
     }
 }
 
-/* The tile of an operand that a sum makes has the type of the sum: 4 bytes for each f16. */
-static void tiles_of_sums_are_counted_in_their_type(void **state)
+/* The tile of an operand that a sum makes is a copy of what is stored: 2 bytes for each f16. */
+static void tiles_of_sums_are_counted_as_they_are_stored(void **state)
 {
     static const struct row pair = { "x = input m=64 k=64 r=3 type=f16;"
                                      " q = reduce_sum(x) axes=2 keep=0;"
@@ -373,7 +373,7 @@ int main(void)
     setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound_points_are_programs), cmocka_unit_test(twins_find_points_right),
-        cmocka_unit_test(tiles_of_sums_are_counted_in_their_type),
+        cmocka_unit_test(tiles_of_sums_are_counted_as_they_are_stored),
         cmocka_unit_test(large_and_pipelined_points_are_right),
         cmocka_unit_test(pipelines_of_other_loops_are_no_points),
         cmocka_unit_test(parts_are_what_loops_became),

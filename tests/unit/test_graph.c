@@ -453,6 +453,7 @@ static const struct value values[] = {
     { "gather(x, x) axis=1", 0, -1 },
     { "gather(x, x) axis=1", 5, 0 },       /* 3 is beyond the end: 2 */
     { "gather(x, one) axis=1", 1, 2 },     /* one: without dims, 1 */
+    { "gather(e, z)", 4, 1 },              /* e has one row, and z is NaN: 0 */
     { "gather_elements(x, x) axis=0", 5, 3 },
     { "gather_elements(x, x) axis=1", 3, 2 },
     { "layernorm(x)", 0, -1.2247356859 },
@@ -461,7 +462,8 @@ static const struct value values[] = {
 
 static double given_value(const char *name, int i)
 {
-    return streq(name, "x") ? i - 2 : streq(name, "v") ? i : streq(name, "w") ? i % 3 : 1;
+    return streq(name, "x") ? i - 2 : streq(name, "v") ? i : streq(name, "w") ? i % 3
+           : streq(name, "z") ? (double)NAN : 1;
 }
 
 static void statement_operators_compute_what_numpy_does(void **state)
@@ -473,7 +475,8 @@ static void statement_operators_compute_what_numpy_does(void **state)
         struct err e;
         const char *spec = arena_printf(a,
                                         "x = input m=2 k=3; v = input k=3; w = input k=3 n=2; "
-                                        "b = input n=2; u = input k=3; one = input ; y = %s; "
+                                        "b = input n=2; u = input k=3; one = input ; "
+                                        "e = input r=1 k=3; z = input s=2; y = %s; "
                                         "output y",
                                         values[i].statement);
         /* w is read as 3 x 2 by matmul; for add(v, w) it has to be 2 x 3 */

@@ -97,6 +97,9 @@ static void test_moves(void **state)
         "main: M K | *x: M" },
         { "branch x; branch y; switch main; delete x", "*main: | y:" },
         { "branch x; delete main", "*x:" },
+        { "branch x; branch xy; branch y; switch main; delete x*", "*main: | y:" },
+        { "branch x~1; branch x~2; branch x; switch x~1; delete x~*", "main: | *x~1: | x:" },
+        { "branch x; branch y; delete *", "*y:" },
         { "branch x; loop parallel C M; undo; switch main; switch x; redo", "main: | *x: M" },
         { "branch a-b.c_d~9; # comment;  ", "main: | *a-b.c_d~9:" },
     };
@@ -179,6 +182,10 @@ static void test_undo_of_nothing(void **state)
     assert_string_equal(e.text, "there is nothing to undo: no step is applied");
     assert_false(history_redo(h, 1, &e));
     assert_false(history_branch_delete(h, "main", &e));
+    assert_false(history_branch_delete(h, "ma*", &e));
+    assert_string_equal(e.text, "branch \"main\" is the current one and cannot be deleted");
+    assert_false(history_branch_delete(h, "main~*", &e));
+    assert_string_equal(e.text, "there is no branch \"main~*\"");
     assert_false(history_new("gmm m=32 k=16 n=zero", &h, &e));
     history_free(h);
     history_free(NULL);

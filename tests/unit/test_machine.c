@@ -36,6 +36,14 @@ static void sizes(void **state)
         { 2, 0, 0, 16384 * MIB, { 16 * KIB, 0, 0, 128 * MIB } },
         { 2, MIB, 32 * MIB, 640 * MIB, { 16 * KIB, 512 * KIB, 8 * MIB, 64 * MIB } },
         { 2, MIB, 32 * MIB, 256 * MIB, { 16 * KIB, 512 * KIB, 8 * MIB, 0 } },
+        /* at the ends: twice the L2 is half of the L3; a quarter of the memory for two buffers */
+        { 2, MIB, 4 * MIB, 16384 * MIB, { 16 * KIB, 512 * KIB, 2 * MIB, 16 * MIB } },
+        { 2, 64 * MIB, 0, 16384 * MIB, { 16 * KIB, 32 * MIB, 0, 256 * MIB } },
+        { 2, 32 * MIB, 0, 16384 * MIB, { 16 * KIB, 16 * MIB, 0, 128 * MIB } },
+        { 2, MIB, 32 * MIB, 1024 * MIB, { 16 * KIB, 512 * KIB, 8 * MIB, 128 * MIB } },
+        { 2, MIB, 32 * MIB, 1023 * MIB, { 16 * KIB, 512 * KIB, 8 * MIB, 64 * MIB } },
+        { 2, MIB, 32 * MIB, 512 * MIB, { 16 * KIB, 512 * KIB, 8 * MIB, 64 * MIB } },
+        { 2, MIB, 32 * MIB, 511 * MIB, { 16 * KIB, 512 * KIB, 8 * MIB, 0 } },
     };
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct machine m = { .cores = row[i].cores, .l1d = { 32 * KIB, 8, 64 },
@@ -47,8 +55,12 @@ static void sizes(void **state)
             if (got != row[i].want[l] || (got == 0) != (reason[0] != '\0'))
                 fail_msg("row %d, %s: %lld, expected %lld (%s)", i, model_level_name[l],
                          (long long)got, (long long)row[i].want[l], reason);
-            if (l == MODEL_DRAM && got == 0)
-                assert_string_equal(reason, "measuring DRAM needs 512 MiB of free memory");
+            int64_t size = l == MODEL_L3 ? row[i].l3 : row[i].l2;
+            if (got == 0)
+                assert_string_equal(reason, l == MODEL_DRAM
+                                    ? "measuring DRAM needs 512 MiB of free memory"
+                                    : size > 0 ? "not much larger than the L2"
+                                    : "this machine does not report such a cache");
         }
     }
 }
@@ -96,6 +108,39 @@ static void check_rate(const struct rate *r)
     assert_true(r->spread >= 0);
 }
 
+/* What a model says of the machine, and what must have been measured beside the loads. */
+static void assert_measured_as(const struct machine_model *model, const struct machine *m,
+                               const struct compiler *cc)
+{
+    const struct cache_geometry *cache[] = { &m->l1d, &m->l2, &m->l3 };
+    struct str print = {0};
+    machine_model_fingerprint(&print, m);
+    assert_string_equal(model->fingerprint, str_text(&print));
+    str_free(&print);
+    assert_string_equal(model->compiler, cc->version);
+    assert_true(model->seconds > 0 && model->isa[0].vector_floats == m->vector_floats);
+    for (int i = 0; i < MODEL_LEVELS; i++) {
+        const struct level_bandwidth *l = &model->level[i];
+        assert_true(l->capacity == (i < MODEL_DRAM ? cache[i]->size_bytes : 0));
+        bool alone = i == MODEL_L3 && l->bytes * m->cores > m->l3.size_bytes;
+        assert_int_equal(l->load.all.runs > 0, l->bytes > 0 && (!alone || m->cores == 1));
+        assert_int_equal(l->copy.one.runs > 0, i == MODEL_DRAM && l->bytes > 0);
+        assert_int_equal(l->copy.all.runs > 0, i == MODEL_DRAM && l->bytes > 0);
+    }
+}
+
+/* The share of all loops that is done, one after the other. */
+struct heard { int n; double last; };
+
+static void hear(void *ctx, const char *what, double fraction)
+{
+    struct heard *h = ctx;
+    assert_string_equal(what, "measuring this machine");
+    assert_true(fraction >= h->last && fraction < 1 && (h->n > 0 || fraction == 0));
+    h->last = fraction;
+    h->n++;
+}
+
 /* Nothing is said of how fast: only of what must be there. */
 static void measured_here(void **state)
 {
@@ -108,8 +153,11 @@ static void measured_here(void **state)
     m.l3.size_bytes = m.l3.size_bytes > 4 * MIB ? 4 * MIB : m.l3.size_bytes;   /* a short test */
     if (!compiler_find(NULL, &cc, &e))
         fail_msg("%s", e.text);
-    if (!machine_model_measure(&cc, &m, 0.05, NULL, NULL, &model, &e))
+    struct heard heard = {0};
+    struct progress pr = { hear, &heard };
+    if (!machine_model_measure(&cc, &m, 0.05, &pr, NULL, &model, &e))
         fail_msg("%s", e.text);
+    assert_true(heard.n > model.n_isa && heard.last > 0.5);
     assert_in_range(model.n_isa, 1, MODEL_ISAS);
     assert_string_equal(model.isa[0].isa, m.isa);
     assert_string_equal(model.isa[model.n_isa - 1].isa, "plain");
@@ -124,6 +172,7 @@ static void measured_here(void **state)
             assert_true(model.level[i].reason[0] && model.level[i].load.one.runs == 0);
     assert_true(model.level[MODEL_L1].bytes > 0 && model.cores == m.cores);
     assert_int_equal(strlen(model.date), 20);
+    assert_measured_as(&model, &m, &cc);
     struct cancel now = { .raised = 1 };
     assert_false(machine_model_measure(&cc, &m, 0.05, NULL, &now, &again, &e));
     assert_int_equal(e.code, ERR_CANCEL);
@@ -236,6 +285,33 @@ static void slow_all(struct machine_model *m)
 {
     m->isa[0].gflops.all = (struct rate){ 150, 150, 0, 7 };
 }
+static void slow_copy(struct machine_model *m)
+{
+    m->level[MODEL_DRAM].copy.one = (struct rate){ 10, 10, 0, 3 };
+}
+static void slow_day_and_copy(struct machine_model *m)
+{
+    slow_day(m);
+    slow_copy(m);
+}
+static void all_slow_inside(struct machine_model *m)
+{
+    m->level[MODEL_L1].load.all = (struct rate){ 400, 400, 0, 3 };
+    m->level[MODEL_L2].load.all = (struct rate){ 410, 410, 0, 3 };
+}
+/* Each at the end of what is no doubt yet. */
+static void at_the_limits(struct machine_model *m)
+{
+    m->isa[1].gflops.one = (struct rate){ 20, 20, 0, 3 };
+    m->isa[0].gflops = (struct rates){ { 18, 18, 0, 7 }, { 14.5, 14.5, 0, 7 } };
+    m->level[MODEL_L2].load.one = m->level[MODEL_DRAM].load.one;
+    m->level[MODEL_DRAM].load.one.median = 9.1;
+}
+static void unknown_rates(struct machine_model *m)
+{
+    m->isa[0].gflops = (struct rates){ { 1, 1, 0, 0 }, { 1, 1, 0, 0 } };
+    m->level[MODEL_L1].load = (struct rates){ { 1, 0.1, 0, 0 }, { 0.1, 0.1, 0, 0 } };
+}
 static void fine(struct machine_model *m) { (void)m; }
 
 static void doubts_are_told(void **state)
@@ -256,6 +332,11 @@ static void doubts_are_told(void **state)
         { slow_day, true, 1, "less than on 2026-11-21T02:00:00Z (avx2)" },
         { slow_one, true, 1, "less than on 2026-11-21T02:00:00Z (avx2)" },
         { slow_all, true, 1, "less than on 2026-11-21T02:00:00Z (avx2)" },
+        { slow_copy, false, 0, "" },
+        { slow_copy, true, 1, "less than on 2026-11-21T02:00:00Z (DRAM, copy)" },
+        { slow_day_and_copy, true, 2, "less than on 2026-11-21T02:00:00Z (avx2, DRAM, copy)" },
+        { all_slow_inside, false, 1, "L1 slower than L2" },
+        { at_the_limits, false, 0, "" }, { unknown_rates, true, 0, "" },
     };
     struct machine here;
     machine_read(&here);
@@ -382,6 +463,26 @@ static void a_level_that_is_measured_later_is_whole(void **state)
     assert_true(l->load.one.best == 30 && l->bytes == 2 << 20 && !l->reason[0]);
 }
 
+/* Rates are merged by name; one that was not measured changes nothing. */
+static void rates_are_merged_by_name(void **state)
+{
+    (void)state;
+    struct machine here;
+    machine_read(&here);
+    struct machine_model to = some_model(&here), from = to;
+    from.n_isa = 3;
+    from.isa[0] = (struct isa_peak){ "avx9", 99, { { 999, 999, 0, 3 }, { 999, 999, 0, 3 } } };
+    from.isa[1] = (struct isa_peak){ "plain", 1, { { 13, 10, 0.5, 4 }, { 24, 22, 0.5, 5 } } };
+    from.isa[2] = (struct isa_peak){ "avx2", 8, { { 900, 900, 0, 0 }, { 180, 160, 0.5, 9 } } };
+    machine_model_merge(&to, &from);
+    assert_int_equal(to.n_isa, 2);
+    const struct rates *avx2 = &to.isa[0].gflops, *plain = &to.isa[1].gflops;
+    assert_true(avx2->one.best == 100.5 && avx2->one.median == 90 && avx2->one.runs == 7);
+    assert_true(avx2->all.best == 190 && avx2->all.median == 160 && avx2->all.runs == 9);
+    assert_true(plain->one.best == 13 && plain->one.median == 11 && plain->one.runs == 3);
+    assert_true(plain->all.best == 24 && plain->all.median == 22 && plain->all.runs == 5);
+}
+
 /* Another process measures as well, and is done first. */
 static bool overtaken(void *ctx, struct machine_model *out, struct err *e)
 {
@@ -461,6 +562,7 @@ int main(void)
         cmocka_unit_test(doubts_are_told), cmocka_unit_test(the_higher_roofs_stay),
         cmocka_unit_test(calm_samples_end_the_doubt),
         cmocka_unit_test(a_level_that_is_measured_later_is_whole),
+        cmocka_unit_test(rates_are_merged_by_name),
         cmocka_unit_test(one_that_came_meanwhile_stays),
     };
     return cmocka_run_group_tests_name("machine", tests, set_up, NULL);

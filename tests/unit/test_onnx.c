@@ -126,6 +126,9 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 13, "in x:2000000; ints i:0,; in u:1; node ScatterElements x i u > y; out y",
       "its data and updates have 2000001 elements; at most 1048576 are possible" },
     { 13, "in x:2; node Dropout > y m; out y", "input 0 is missing" },
+    { 13, "in x:2; in r:1; node Dropout x r > y; out y", "y = identity(x)\n" },
+    { 13, "in x:2; in r:1; ints t:1,; node Dropout x r t > y; out y",
+      "only inference is supported, and its input t is not the constant false" },
     { 13, "in x:2; ints t:; node Dropout x _ t > y; out y",
       "only inference is supported, and its input t is not the constant false" },
     { 13, "in x:2,3; in z:4,3; node Einsum x z > y equation~ab,bc; out y", "b has two sizes" },
@@ -329,16 +332,49 @@ static void open_dims_get_sizes(void **state)
     arena_free(a);
 }
 
-/* A constant is computed with the dims in its name, whatever was asked of the model before. */
+/* Values up to 2^63 - 1 are read; larger ones are refused, and do not become negative. */
+static void large_unsigned_integers_are_refused(void **state)
+{
+    (void)state;
+    for (int large = 0; large < 2; large++) {
+        struct arena *a = arena_new();
+        struct onnx_model *m;
+        struct err e = { 0 };
+        uint8_t *data;
+        size_t n = onnx_build(a, 13, "in x:1; ints b:0,; node Add x b > y; out y", &data);
+        Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, n, data);
+        Onnx__TensorProto *b = proto->graph->initializer[0];
+        b->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__UINT64;
+        b->int64_data[0] = large ? INT64_MIN : INT64_MAX;     /* 2^63 or 2^63 - 1 */
+        b->n_uint64_data = b->n_int64_data;
+        b->uint64_data = (uint64_t *)b->int64_data;
+        b->n_int64_data = 0;
+        b->int64_data = NULL;
+        uint8_t *packed = arena_alloc(a, onnx__model_proto__get_packed_size(proto));
+        n = onnx__model_proto__pack(proto, packed);
+        onnx__model_proto__free_unpacked(proto, NULL);
+        bool ok = onnx_read("m.onnx", packed, n, &m, &e);
+        if (ok == large || (large && !strstr(e.text, "tensor b: data: a uint64 of 2^63 or more")))
+            fail_msg("%d: %s", large, e.text);
+        if (ok)
+            onnx_free(m);
+        arena_free(a);
+    }
+}
+
+/* A constant is computed with the dims in its name, whatever was asked of the model before.  Names
+ * of values and of dims may contain a '?'. */
 static void constants_have_the_dims_of_their_names(void **state)
 {
     (void)state;
     struct arena *a = arena_new();
     uint8_t *data;
-    size_t n = onnx_build(a, 13, "in x:batch,4; node Shape x > s; node Cast s > f to=1; out f",
-                          &data);
-    static const struct { const char *name; float batch; } rows[] = {
-        { "f?batch=3", 3 }, { "f", 1 }, { "f?batch=5", 5 },
+    size_t n = onnx_build(a, 13, "in x:batch,4; in z:b?c,7; node Shape x > s; node Shape z > t; "
+                          "node Cast s > f to=1; node Cast s > f?g to=1; node Cast t > h to=1; "
+                          "out f; out f?g; out h", &data);
+    static const struct { const char *name; float batch, second; } rows[] = {
+        { "f?batch=3", 3, 4 }, { "f", 1, 4 }, { "f?batch=5", 5, 4 }, { "f?g", 1, 4 },
+        { "f?g?batch=6", 6, 4 }, { "h?b?c=8", 8, 7 },
     };
     struct onnx_model *m;
     struct err e = { 0 };
@@ -346,7 +382,7 @@ static void constants_have_the_dims_of_their_names(void **state)
     for (int i = 0; i < COUNT_OF(rows); i++) {
         const struct onnx_tensor *t = onnx_constant(m, rows[i].name);
         assert_non_null(t);
-        assert_true(t->elems == 2 && (float)t->f[0] == rows[i].batch && t->f[1] == 4);
+        assert_true(t->elems == 2 && t->f[0] == rows[i].batch && t->f[1] == rows[i].second);
     }
     onnx_free(m);
     arena_free(a);
@@ -717,6 +753,7 @@ int main(void)
         cmocka_unit_test(models_become_statements),
         cmocka_unit_test(tensors_have_as_many_elements_as_they_say),
         cmocka_unit_test(unsigned_integers_are_read),
+        cmocka_unit_test(large_unsigned_integers_are_refused),
         cmocka_unit_test(the_default_domain_has_two_names),
         cmocka_unit_test(round_is_exact),
         cmocka_unit_test(open_dims_get_sizes), cmocka_unit_test(cycles_are_called_so),

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "kernels/base/arena.h"
+#include "profile/machine/network_profile.h"
 #include "profile/machine/roofline.h"
 #include "tests/unit/roof_model.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -135,11 +136,166 @@ static void executed(void **state)
     assert_true(r.gflops == 80 && near(r.compulsory, 800) && near(r.fraction, 0.4));
 }
 
+/* From DRAM: the simulated bytes between L1 and L2, the data less L2's 1 MiB, and less L3's 16. */
+static void each_roof(void **state)
+{
+    (void)state;
+    const double bytes = 1e8 + 16 * MIB, flops = 3e8;
+    const struct roof want[] = {
+        { MODEL_L2, 64e3, flops / 64e3, 100 * flops / 64e3 },
+        { MODEL_L3, bytes - MIB, flops / (bytes - MIB), 40 * flops / (bytes - MIB) },
+        { MODEL_DRAM, 1e8, 3, 30 },
+    };
+    struct machine_model model = roof_model();
+    struct measurement m = { .latency.runs = 5, .gflops = 30, .threads = 1 };
+    struct roofline r;
+    roof_simulated(&m, 1, (long[]){ 1000 }, (long[]){ 0 });
+    roofline_of(&model, flops, bytes, &m, &r);
+    assert_true(r.n == 3 && r.peak == 200 && r.home == MODEL_DRAM);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(r.roof[i].from, want[i].from);
+        assert_true(near(r.roof[i].bytes, want[i].bytes) && near(r.roof[i].gflops, want[i].gflops));
+        assert_true(near(r.roof[i].intensity, want[i].intensity));
+    }
+}
+
+/* Data of exactly a cache's size are at home there. */
+static void homes_have_ends(void **state)
+{
+    static const struct { double bytes; enum model_level home; } row[] = {
+        { 32768, MODEL_L1 }, { 32769, MODEL_L2 }, { MIB, MODEL_L2 }, { MIB + 1, MODEL_L3 },
+        { 16 * MIB, MODEL_L3 }, { 16 * MIB + 1, MODEL_DRAM },
+    };
+    struct machine_model model = roof_model();
+    struct roofline r;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        roofline_of(&model, 1, row[i].bytes, NULL, &r);
+        assert_int_equal(r.home, row[i].home);
+    }
+}
+
+/* The model is of the CPU, and says nothing about a GPU. */
+static void a_gpu_has_no_roofs(void **state)
+{
+    struct machine_model model = roof_model();
+    struct measurement m = { .latency.runs = 5, .gflops = 30, .device.name = "GPU" };
+    struct roofline r;
+    (void)state;
+    roofline_of(&model, 1e6, 1e3, &m, &r);
+    assert_true(r.gflops == 30 && r.intensity == 1e3 && r.n == 0 && r.bound == 0 && r.peak == 0);
+    assert_true(r.by == ROOF_FMA && r.fraction == 0 && !r.simulated);
+    assert_string_equal(roofline_by_name(ROOF_FMA), "FMA");
+}
+
+/* One set of instructions need not be the fastest with every number of threads. */
+static void peaks_are_of_threads(void **state)
+{
+    struct machine_model model = roof_model();
+    (void)state;
+    assert_true(machine_model_peak(&model, 1) == 200 && machine_model_peak(&model, 0) == 200);
+    assert_true(machine_model_peak(&model, 2) == 400 && machine_model_peak(&model, 4) == 700);
+    model.isa[1].gflops.all.best = 800;
+    assert_true(machine_model_peak(&model, 1) == 200 && machine_model_peak(&model, 4) == 800);
+    model.n_isa = 0;
+    assert_true(machine_model_peak(&model, 4) == 0);
+}
+
+static void low_roofs_are_doubted(void **state)
+{
+    static const struct { double ceiling, dram; const char *want; } row[] = {
+        { 205, 10, "" },                  /* a little faster is nothing */
+        { 211, 10, "FMA peak of 200 GFLOP/s, and this run's ceiling was 211" },
+        { 205, 50, "L3 slower than DRAM" },
+        { 211, 50, "L3 slower than DRAM; FMA peak of 200 GFLOP/s, and this run's ceiling was 211" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct machine_model model = roof_model();
+        struct measurement m = { .threads = 1, .peak_gflops = row[i].ceiling };
+        struct str out = {0};
+        model.level[MODEL_DRAM].load = (struct rates){
+            { row[i].dram, row[i].dram, 0, 3 }, { 2 * row[i].dram, 2 * row[i].dram, 0, 3 } };
+        roofline_doubts(&model, &m, &out);
+        assert_string_equal(str_text(&out), row[i].want);
+        model.n_isa = 0;                  /* an unknown peak is not too low */
+        str_clear(&out);
+        roofline_doubts(&model, &m, &out);
+        assert_null(strstr(str_text(&out), "FMA peak"));
+        str_free(&out);
+    }
+}
+
+/* 1e6 loads of 64 bytes at 400 GB/s take 0.16 ms. */
+static void times_are_predicted(void **state)
+{
+    struct machine_model model = roof_model();
+    (void)state;
+    assert_true(near(roofline_predict_ms(&model, "plain", 12e6, 1e6), 1));
+    assert_true(near(roofline_predict_ms(&model, "plain", 1.2e6, 1e6), 0.16));
+    assert_true(near(roofline_predict_ms(&model, "avx512", 40e6, 1e6), 0.2));
+    assert_true(roofline_predict_ms(&model, "sse", 12e6, 1e6) == 0);
+    model.isa[0].vector_floats = 0;       /* loads are of one float then */
+    assert_true(near(roofline_predict_ms(&model, "plain", 0, 1e6), 0.01));
+    model.level[MODEL_L1].load.one.best = 0;
+    assert_true(roofline_predict_ms(&model, "plain", 12e6, 1e6) == 0);
+}
+
+/* --- Networks --------------------------------------------------------------------------------- */
+
+/* Three products, bound by the FMA units: 48 KiB less what L1 keeps could come faster.  Two
+ * functions and a copy, bound by the loads from L1. */
+static void profiles_of_kernels(void **state)
+{
+    static const struct { const char *spec; int count; double bytes; int by; } row[] = {
+        { "gmm m=64 n=64 k=64", 3, 3 * 16384, ROOF_FMA },
+        { "act n=1 c=1000 f=relu", 2, 8000, MODEL_L1 },
+        { "transpose n=9 c=13 perm=21", 1, 936, MODEL_L1 },
+    };
+    struct arena *a = arena_new();
+    struct machine_model model = roof_model();
+    struct network_task task[3];
+    struct network net = { .n_tasks = 3, .task = task };
+    struct kernel_profile p[3];
+    double sum = 0;
+    struct err e;
+    (void)state;
+    memset(task, 0, sizeof task);
+    for (int i = 0; i < 3; i++) {
+        const struct program *program;
+        assert_true(program_new(a, row[i].spec, &program, &e));
+        task[i].program = program;
+        task[i].count = row[i].count;
+        assert_true(program_lower(program, &task[i].func, &e));
+    }
+    network_profile(&model, &net, 1, "avx512", p);
+    for (int i = 0; i < 3; i++) {
+        double flops = task[i].program->base->flops, n = row[i].count;
+        double bound_s = row[i].by == ROOF_FMA ? flops / 200e9 : row[i].bytes / 400e9;
+        assert_true(near(p[i].flops, n * flops) && near(p[i].executed, n * flops));
+        assert_true(near(p[i].bytes, n * row[i].bytes) && near(p[i].bound_s, n * bound_s));
+        assert_int_equal(p[i].by, row[i].by);
+        sum += p[i].bound_s;
+    }
+    assert_true(p[2].flops == 0 && near(network_profile_bound(&net, p), sum));
+    network_profile(&model, &net, 1, "plain", p);
+    assert_true(near(p[0].bound_s, 3 * 524288 / 12e9));
+    network_profile(&model, &net, 4, "", p);
+    assert_true(near(p[0].bound_s, 3 * 524288 / 700e9));
+    network_profile(NULL, &net, 1, "", p);
+    assert_true(p[0].bound_s == 0 && near(p[0].flops, 3 * 524288) && p[0].by == ROOF_FMA);
+    assert_true(network_profile_bound(&net, p) == 0);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(which_roof), cmocka_unit_test(unknown), cmocka_unit_test(another_cache),
-        cmocka_unit_test(own_ceiling), cmocka_unit_test(executed),
+        cmocka_unit_test(own_ceiling), cmocka_unit_test(executed), cmocka_unit_test(each_roof),
+        cmocka_unit_test(homes_have_ends), cmocka_unit_test(a_gpu_has_no_roofs),
+        cmocka_unit_test(peaks_are_of_threads), cmocka_unit_test(low_roofs_are_doubted),
+        cmocka_unit_test(times_are_predicted), cmocka_unit_test(profiles_of_kernels),
     };
     return cmocka_run_group_tests_name("roofline", tests, NULL, NULL);
 }

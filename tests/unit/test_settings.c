@@ -208,6 +208,37 @@ static void test_no_baselines_override(void **state)
     settings_free(&s);
 }
 
+/* A search times oneDNN, unless the user has chosen other libraries, or none. */
+static void test_baselines_of_a_search(void **state)
+{
+    static const struct { const char *settings; bool given; const char *line; unsigned want; }
+        row[] = {
+        { "", false, NULL, 1u << VENDOR_ONEDNN },
+        { "", true, NULL, 0 },
+        { "baselines: none\n", false, NULL, 0 },
+        { "baselines: openblas\n", false, NULL, 1u << VENDOR_OPENBLAS },
+        { "", false, "baselines none", 0 },
+        { "", false, "baselines openblas", 1u << VENDOR_OPENBLAS },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct app_settings s;
+        struct session *session;
+        struct app_job job = {0};
+        struct err e;
+        parse(row[i].settings, &s);
+        assert_true(session_new(GMM, &session, &e));
+        struct model_opts o = { .no_auto = true, .settings = &s, .baselines_given = row[i].given };
+        struct model *m = model_new(session, &o, true);
+        if (row[i].line)
+            type_line(m, row[i].line);
+        model_stopped_job(m, &job);
+        assert_int_equal(job.tune.baselines, row[i].want);
+        model_free(m);
+        settings_free(&s);
+    }
+}
+
 /* A key with a placeholder does nothing where no operator is open. */
 static void test_keys_on_the_start_screen(void **state)
 {
@@ -305,15 +336,107 @@ static void test_a_bad_file(void **state)
     str_free(&dir);
 }
 
+/* Every setting with its line, or its default; then the keys, first of parts of the screen. */
+static void test_printing(void **state)
+{
+    static const char text[] = "threads: 3\n\ntheme: mono\nkeys:\n  F5: undo\n  nest:\n"
+                               "    z: \"loop split %T %D \"\n    m: as l\n";
+    struct app_settings s;
+    struct str out = {0};
+    (void)state;
+    parse(text, &s);
+    settings_print(&s, &out);
+    assert_string_equal(str_text(&out),
+        "settings.yaml\n"
+        "  theme       mono                     line 3\n"
+        "  columns     auto                     default\n"
+        "  auto        true                     default\n"
+        "  threads     3                        line 1\n"
+        "  compiler    $CC, gcc or clang        default\n"
+        "  isa         the best here            default\n"
+        "  cache       as this machine          default\n"
+        "  sim_budget  5e8                      default\n"
+        "  baselines   none                     default\n"
+        "  mouse       true                     default\n"
+        "  unicode     true                     default\n"
+        "keys\n"
+        "  z      nest     loop split %T %D \n"
+        "  m      nest     as l\n"
+        "  F5              undo\n");
+    assert_int_equal(s.key_line[0], 7);
+    assert_int_equal(s.key_line[2], 5);
+    assert_int_equal(s.key[0].action, ACTION_ASK);
+    assert_string_equal(s.key[0].help, "loop split %T %D  (settings)");
+    assert_int_equal(s.key[1].action, ACTION_ITEM_NEXT);
+    assert_string_equal(s.key[1].help, "go to the next loop or access (settings)");
+    assert_int_equal(s.key[2].action, ACTION_RUN);
+    assert_int_equal(s.key[2].context, KEYS_ANY);
+    str_clear(&out);
+    settings_print_json(&s, &out);
+    assert_non_null(strstr(str_text(&out), "\"name\": \"threads\",\n      \"value\": \"3\",\n"
+                           "      \"line\": 1\n"));
+    assert_non_null(strstr(str_text(&out), "\"name\": \"isa\",\n      \"value\": \"the best here"
+                           "\",\n      \"line\": null\n"));
+    assert_non_null(strstr(str_text(&out), "\"key\": \"z\",\n      \"where\": \"nest\",\n"
+                           "      \"command\": \"loop split %T %D \",\n      \"line\": 7\n"));
+    s.exists = false;
+    str_clear(&out);
+    settings_print(&s, &out);
+    assert_true(str_starts(str_text(&out),
+                           "settings.yaml (not there: these are the defaults)\n"));
+    str_free(&out);
+    settings_free(&s);
+}
+
+/* The limits themselves are accepted. */
+static void test_limits(void **state)
+{
+    static const struct { const char *text; int threads; double budget; } row[] = {
+        { "threads: 1\n", 1, 0 }, { "threads: 1024\n", 1024, 0 }, { "sim_budget: 1\n", 0, 1 },
+        { "sim_budget: 1e15\n", 0, 1e15 },
+    };
+    static const char *const beyond[] = { "threads: 1025\n", "sim_budget: 1.1e15\n",
+                                          "sim_budget: 0.9\n" };
+    struct app_settings s;
+    struct str text = {0};
+    struct err e = {0};
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        parse(row[i].text, &s);
+        assert_int_equal(s.threads, row[i].threads);
+        assert_true(s.set.sim_budget == row[i].budget);
+        settings_free(&s);
+    }
+    for (int i = 0; i < COUNT_OF(beyond); i++) {
+        assert_false(settings_parse("s", beyond[i], strlen(beyond[i]), &s, &e));
+        settings_free(&s);
+    }
+    str_add(&text, "keys:\n");
+    for (int i = 0; i < 200; i++)
+        str_printf(&text, "  \"%c%c\": undo\n", 0xC4 + i / 64, 0x80 + i % 64);
+    parse(str_text(&text), &s);           /* 200 letters from U+0100 on */
+    assert_int_equal(s.n_keys, 200);
+    settings_free(&s);
+    str_add(&text, "  x: undo\n");
+    assert_false(settings_parse("s", str_text(&text), text.len, &s, &e));
+    assert_string_equal(e.text, "at most 200 keys");
+    assert_int_equal(e.at.line, 202);
+    settings_free(&s);
+    str_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_setting),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_printing),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_keys_on_the_start_screen),
         cmocka_unit_test(test_menu_of_keys), cmocka_unit_test(test_no_baselines_override),
+        cmocka_unit_test(test_baselines_of_a_search),
         cmocka_unit_test(test_columns),
         cmocka_unit_test(test_files_of_lines),
         cmocka_unit_test(test_a_bad_file),

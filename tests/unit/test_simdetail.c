@@ -8,6 +8,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
 #include "profile/measure/measure.h"
+#include "profile/sim/lru.h"
 #include "profile/sim/reuse.h"
 #include "profile/sim/simdetail.h"
 #include "profile/sim/simsample.h"
@@ -52,6 +53,24 @@ static void distances_equal_a_stack(void **state)
         }
         reuse_close(fast);
     }
+}
+
+/* A cache with room for some lines holds those that were touched last. */
+static void a_full_cache_drops_the_oldest(void **state)
+{
+    struct rng r = rng_seed(seed + 1);
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        int64_t lines = rng_range(&r, 1, 100), room = rng_range(&r, 1, 1 + lines);
+        struct stack s = { .n = 0 };
+        struct lru *cache = lru_open(room, lines);
+        for (int i = 0; i < 2000; i++) {
+            int64_t line = rng_range(&r, 0, lines - 1), distance = stack_touch(&s, line);
+            assert_int_equal(lru_touch(cache, line), distance >= 0 && distance < room);
+        }
+        lru_close(cache);
+    }
+    lru_close(NULL);
 }
 
 /* --- Detail ----------------------------------------------------------------------------------- */
@@ -261,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distances_equal_a_stack),
+        cmocka_unit_test(a_full_cache_drops_the_oldest),
         cmocka_unit_test(detail_equals_a_naive_count),
         cmocka_unit_test(samples_are_within_their_error),
         cmocka_unit_test(less_budget_is_less_work),

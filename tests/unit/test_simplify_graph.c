@@ -210,10 +210,60 @@ static const struct row rows[] = {
       "p_Ws = concat(w, u) axis=1; p_Bs = concat(b, c) axis=0; p_All = matmul(x, p_Ws, p_Bs); "
       "p = slice(p_All) axis=2 from=0 to=5 step=1; q = slice(p_All) axis=2 from=5 to=7 step=1; "
       "y = sqrt(p); z = softmax(q) axis=2; output y, z" },
+    { "numbers", ROWS "c = const d=1 value=4; y = add(c, x)", "y = affine(x) mul=1 add=4" },
+    { "numbers", ROWS "c = const d=1 value=4; y = sub(x, c)", "y = affine(x) mul=1 add=-4" },
+    { "numbers", ROWS "c = const d=1 value=3; y = max(x, c)", "y = clip(x) min=3" },
+    { "numbers", ROWS "c = const d=1 value=3; y = min(c, x)", "y = clip(x) max=3" },
+    { "numbers", ROWS "a = affine(x) mul=3 add=5; y = affine(a) mul=2 add=7",
+      "y = affine(x) mul=6 add=17" },
+    { "numbers", ROWS "a = neg(x); y = affine(a) mul=2 add=3", "y = affine(x) mul=-2 add=3" },
+    { "numbers", ROWS "a = clip(x) min=-3 max=2; y = clip(a) min=-1 max=5",
+      "y = clip(x) min=-1 max=2" },
+    { "identity", ROWS "y = affine(x) mul=1 add=0; z = exp(y)", "z = exp(x)" },
+    { "identity", ROWS "y = transpose(x) perm=0,1,2; z = exp(y)", "z = exp(x)" },
+    { "identity", ROWS "y = reshape(x) shape=6,8; z = reshape(y) shape=3,16; u = exp(y); "
+      "output z, u", "y = reshape(x) shape=6,8; z = reshape(x) shape=3,16; u = exp(y); "
+      "output z, u" },
+    { "softmax", ROWS "m = reduce_max(x) axes=1 keep=1; d = sub(x, m); e = exp(d); "
+      "s = reduce_sum(e) axes=2 keep=1; y = div(e, s)",
+      "m = reduce_max(x) axes=1 keep=1; d = sub(x, m); y = softmax(d) axis=2" },
+    { "channels", IMAGE "c = c2d(x, k) o=3 k=3; y = affine(c) mul=2 add=0",
+      "y_Scale = const d0=3 value=2; y_Factor = reshape(y_Scale) shape=3,1,1,1; "
+      "y_Ker = mul(k, y_Factor); y = c2d(x, y_Ker) o=3 k=3" },
+    { "channels", IMAGE "c = c2d(x, k) o=3 k=3; y = affine(c) mul=1 add=3",
+      "y_Shift = const d0=3 value=3; y = c2d(x, k, y_Shift) o=3 k=3 bias=1" },
+    { "pad", "x = input n=1 c=2 h=3; k = const o=3 i=2 kw=3; "
+      "p = pad(x) before=0,0,2 after=0,0,1 value=0; y = c1d(p, k) o=3 k=3",
+      "y = c1d(x, k) o=3 k=3 pw0=2 pw1=1" },
+    { "gemm", "x = input m=2 k=3; w = const k=3 n=5; "
+      "y = gemm(x, w) transa=0 transb=0 alpha=1 beta=1", "y = matmul(x, w)" },
+    { "gemm", "x = input m=2 k=3; w = const k=3 n=5; b = const m=1 n=5; "
+      "y = gemm(x, w, b) transa=0 transb=0 alpha=1 beta=1",
+      "y_Vector = reshape(b) shape=5; y = matmul(x, w, y_Vector)" },
 };
 
 /* Statements that have to stay as they are. */
 static const char *const kept[] = {
+    ROWS "c = const d=1 value=4; y = div(c, x)",
+    ROWS "a = affine(x) mul=3 add=5; y = affine(a) mul=2 add=7; output a, y",
+    ROWS "a = clip(x) min=3 max=4; y = clip(a) min=0 max=1",
+    ROWS "a = affine(x) mul=1 add=2; y = exp(a)",
+    ROWS "e = exp(x); s = reduce_sum(e) axes=0 keep=0; y = div(e, s)",
+    ROWS "e = exp(x); s = reduce_sum(e) axes=1,2 keep=1; y = div(e, s)",
+    ROWS "e = exp(x); f = tanh(x); s = reduce_sum(f) axes=2 keep=1; y = div(e, s)",
+    ROWS "m = reduce_mean(x) axes=2 keep=1; d = sub(x, m); q = mul(d, d); "
+         "v = reduce_mean(q) axes=2 keep=1; u = affine(v) mul=2 add=0.001; s = sqrt(u); "
+         "y = div(d, s)",
+    ROWS "m = reduce_mean(x) axes=2 keep=1; d = sub(x, m); q = mul(d, d); "
+         "v = reduce_mean(q) axes=1,2 keep=1; s = sqrt(v); y = div(d, s)",
+    IMAGE "f = const c=3 h=1 w=1; c = c2d(x, k) o=3 k=3; y = sub(f, c)",
+    "x = input n=1 c=4 h=6 w=6; k = const o=3 i=5 kh=3 kw=3; "
+      "p = pad(x) before=0,1,0,0 after=0,0,0,0 value=0; y = c2d(p, k) o=3 k=3",
+    IMAGE "p = pad(x) before=0,0,1,1 after=0,0,1,1 value=0; y = c2d(p, k) o=3 k=3 p=1",
+    "x = input m=2 k=3; w = const k=3 n=5; b = const m=2 n=5; "
+      "y = gemm(x, w, b) transa=0 transb=0 alpha=1 beta=1",
+    "x = input m=2 k=3; w = input k=3 n=5; y = gemm(x, w) transa=0 transb=0 alpha=1 beta=1",
+    ROWS "w = const k=8 n=3; s = affine(x) mul=0.25 add=1; p = matmul(s, w)",
     "x = input m=4; y = identity(x); output y",
     "x = input m=4; a = exp(x); b = tanh(a); y = identity(a); output b, y",
     ROWS "c = const d=1 value=2; d = const m=3 k=8; y = div(c, d); z = add(x, y)",
@@ -315,6 +365,16 @@ static void unread_statements_go_and_inputs_stay(void **state)
     check_values(a, g, simple);
     const struct graph *one = compose(a, "c2d n=1 i=4 h=6 w=6 o=4 k=3");
     assert_ptr_equal(simplify(a, one, simplify_default(), NULL), one);
+    int counts[SIMPLIFY_MAX_PASSES];
+    for (int i = 0; i < SIMPLIFY_MAX_PASSES; i++)
+        counts[i] = 7;
+    simplify(a, one, simplify_default(), counts);
+    for (int i = 0; i < simplify_n_passes(); i++)
+        assert_int_equal(counts[i], 0);
+    struct err e;
+    assert_false(simplify_graph(a, compose(a, "gmm m=4 k=4 n=4 type=f16"), 0, &simple, NULL, &e));
+    assert_int_equal(e.code, ERR_TYPE);
+    assert_non_null(strstr(e.fix, "leave out type=f16"));
     arena_free(a);
 }
 

@@ -97,6 +97,14 @@ static const char *const tf32_overrun[] = {
     "loop tensorize C M.1 N.1 K.2",
 };
 
+/* The operand h is a product itself: its tile is a copy of the f16 that are stored. */
+static const char *const chained[] = {
+    "loop bind h M block.x", "loop bind h N thread.x",
+    "loop split y M 0 16", "loop split y N 0 16", "loop split y K 0 16",
+    "loop reorder y M.0 N.0 K.0 M.1 N.1 K.1", "loop bind y M.0 block.y", "loop bind y N.0 block.x",
+    "loop cache_read y h at=K.0 scope=shared pad=8", "loop tensorize y M.1 N.1 K.1",
+};
+
 /* has: in the text; NULL: nothing. */
 static const struct {
     const char *spec; const char *const *line; int n; const char *more, *has;
@@ -122,6 +130,8 @@ static const struct {
     { "gmm m=30 k=26 n=60", tf32_overrun, COUNT_OF(tf32_overrun), NULL, "fragment_rows(a0," },
     { "c2d n=1 i=16 h=7 w=9 o=32 k=3 p=1 type=f16", conv, COUNT_OF(conv), NULL,
       "fragment_rows(inp0," },
+    { "x = input m=64 k=32 type=f16; h = gmm(x) n=64; y = gmm(h) n=32", chained, COUNT_OF(chained),
+      NULL, "&h_tile[" },
 };
 
 static const struct program *good_program(struct arena *a, int i)
@@ -292,9 +302,9 @@ static void what_is_refused(void **state)
           "must be bound to thread.x", "loop serial C N.1.1" },
         { "x = input m=32 k=32 r=3 type=f16; q = reduce_sum(x) axes=2 keep=0; y = gmm(q) n=32",
           { "loop split y M 16", "loop split y N 16", "loop split y K 16",
-            "loop reorder y M.0 N.0 K.0 M.1 N.1 K.1", "loop cache_read y q at=K.0 scope=shared",
+            "loop reorder y M.0 N.0 K.0 M.1 N.1 K.1", "loop compute_at q y K.0 scope=shared",
             "loop tensorize y M.1 N.1 K.1" },
-          "tensor cores multiply elements of one type", "this tile has the type of sums" },
+          "tensor cores multiply elements of one type", "(loop compute_root)" },
         { "dep n=1 c=16 h=4 w=16 k=3 p=1 type=f16",
           { "loop tensorize Conv W C KH" },
           "loop KH of Conv has 3 iterations", "of which 16 divides" },

@@ -357,6 +357,84 @@ static void durations(void **state)
     }
 }
 
+/* The title row, and the bottom line of a trial, whatever became of it. */
+static void states_in_words(void **state)
+{
+    (void)state;
+    static const struct { enum tune_phase phase; const char *says; } row[] = {
+        { TUNE_RUNNING, "joint 30/100" }, { TUNE_PREPARING, "preparing 30/100" },
+        { TUNE_PAUSING, "pausing 30/100" }, { TUNE_FINISHING, "final 30/100" },
+        { TUNE_STOPPING, "stopping 30/100" }, { TUNE_ENDED, "ended 30/100" },
+        { TUNE_LENDING, "waiting 30/100" },
+    };
+    static const struct { enum outcome outcome; bool replayed, explored; const char *why, *says; }
+    trial[] = {
+        { OUTCOME_OK, true, true, "", "2.46 ms, spread 3 %, from the records" },
+        { OUTCOME_OK, false, true, "", "2.46 ms, spread 3 %, drawn at random" },
+        { OUTCOME_WRONG, false, false, "C differs", "wrong result: C differs" },
+        { OUTCOME_WRONG, true, false, "", "wrong result, from the records" },
+    };
+    struct tune_script *s = script_new(SEED, 30, 100);
+    struct tune_candidate c = *s->view.trial[3];
+    const struct tune_candidate *one[] = { &c };
+    struct tune_view v = s->view;
+    const struct tune_winner none = {0};
+    struct str out = {0}, want = {0};
+    v.trial = one;
+    v.n_trials = 1;
+    v.stage = STAGE_JOINT;
+    v.best = -1;
+    c.ms = 2.46;
+    c.spread = 0.031;
+    for (int i = 0; i < COUNT_OF(trial); i++, str_clear(&out), str_clear(&want)) {
+        c.outcome = trial[i].outcome;
+        c.reason = trial[i].why;
+        c.replayed = trial[i].replayed;
+        c.explored = trial[i].explored;
+        tune_doc_hint(&out, &v, &none, 0);
+        str_printf(&want, "trial 1: %s; Enter opens it as a branch", trial[i].says);
+        assert_string_equal(str_text(&out), str_text(&want));
+    }
+    for (int i = 0; i < COUNT_OF(row); i++, str_clear(&out)) {
+        tune_doc_status(&out, &v, row[i].phase);
+        assert_string_equal(str_text(&out), row[i].says);
+    }
+    v.best = 0;
+    v.best_ms = 2.46;
+    snprintf(v.simulated, sizeof v.simulated, "h100");
+    tune_doc_status(&out, &v, TUNE_RUNNING);
+    assert_string_equal(str_text(&out), "joint 30/100, best 2.46 ms simulated");
+    str_free(&out);
+    str_free(&want);
+    script_free(s);
+}
+
+static void limits_and_failures(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 30, 100);
+    struct tune_look look = { .width = 100, .height = 40, .selected = -1, .phase = TUNE_RUNNING };
+    s->view.times = (struct tune_times){ 100, 40, 30, 20, 10 };
+    s->view.time_limit_s = 300;
+    s->view.replayed = 30;
+    s->view.best = -1;
+    memset(s->view.failed, 0, sizeof s->view.failed);
+    const char *text = pane(&s->view, look, true);
+    assert_has(text, "30 of 100 trials, reading the stored trials, 28 s left");
+    assert_has(text, "best    nothing is right so far\n");
+    assert_has(text, "failed  none of 30; 3 more refused before compiling\n");
+    assert_has(text, "time    1:40 min of 5:00 min: compiling 40 %, measuring 30, model 20, search "
+               "10\n");
+    s->view.failed[OUTCOME_WRONG] = 2;
+    s->view.failed[OUTCOME_CRASH] = 5;
+    s->view.illegal = 0;
+    s->view.time_limit_s = 0;
+    text = pane(&s->view, look, true);
+    assert_has(text, "failed  7 of 30: 5 crash, 2 wrong result\n");
+    assert_has(text, "time    1:40 min: compiling 40 %");
+    script_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,7 +443,8 @@ int main(void)
         cmocka_unit_test(families_are_layouts), cmocka_unit_test(dots_are_where_they_belong),
         cmocka_unit_test(says_what_it_knows), cmocka_unit_test(axes_have_numbers),
         cmocka_unit_test(durations), cmocka_unit_test(after_the_final),
-        cmocka_unit_test(the_start_is_a_sample),
+        cmocka_unit_test(the_start_is_a_sample), cmocka_unit_test(states_in_words),
+        cmocka_unit_test(limits_and_failures),
     };
     return cmocka_run_group_tests_name("tuneview", tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/base/arena.h"
+#include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/ops/reference.h"
 #include "profile/measure/oracle.h"
@@ -12,6 +13,7 @@
 #include "tests/unit/random_ops.h"
 
 #include "tests/unit/perm.h"
+#include "tests/unit/temp_dir.h"
 #undef fail
 #include <setjmp.h>
 #include <stdarg.h>
@@ -246,6 +248,20 @@ static void graphs_have_reasons(void **state)
           "r3 = relu(r2); r4 = relu(r3); r5 = relu(r4); r6 = relu(r5); r7 = relu(r6); y = bn(r7)",
           "no library can compute convolution 3x3, relu, relu, relu, relu, relu, relu, relu, mul "
           "and then norm in one call" },
+        { "x = input n=1 c=4 h=5 w=5; p = pad(x) before=0,1,0,0 after=0,0,0,0; "
+          "y = c2d(p) o=2 k=2", "libraries do not pad batches and channels" },
+        { "x = input a=4 b=1; w = input a=1 b=5; y = add(x, w)",
+          "both operands are broadcast, which no library supports" },
+        { "x = input n=1 c=4; a = reciprocal(x); y = reciprocal(a)",
+          "libraries take one operator at a time; this graph has 2 (reciprocal, reciprocal)" },
+        { "x = input n=4; a = reciprocal(x); b = reciprocal(a); c = reciprocal(b); "
+          "d = reciprocal(c); f = reciprocal(d); y = reciprocal(f)",
+          "libraries take one operator at a time; this graph has 6 (reciprocal, reciprocal, "
+          "reciprocal, reciprocal, reciprocal, reciprocal)" },
+        { "x = input n=4; a = reciprocal(x); b = reciprocal(a); c = reciprocal(b); "
+          "d = reciprocal(c); f = reciprocal(d); g = reciprocal(f); y = reciprocal(g)",
+          "libraries take one operator at a time; this graph has 7 (reciprocal, reciprocal, "
+          "reciprocal, reciprocal, reciprocal, reciprocal, ...)" },
     };
     struct err e;
     struct vendor_problem v;
@@ -262,6 +278,49 @@ static void graphs_have_reasons(void **state)
     assert_true(vendor_match(program_of("gmm m=4 k=4 n=4 bias=1")->base, &v, &e));
     assert_false(vendor_offers(VENDOR_OPENBLAS, &v, &e));
     assert_true(strstr(e.text, "without post-operations (matrix multiplication, bias)"));
+}
+
+/* oneDNN takes every operator, OpenBLAS and cuBLAS products, cuDNN convolutions with relu. */
+static void libraries_offer_operators(void **state)
+{
+    static const struct {
+        const char *spec; enum vendor_library library; const char *why;
+    } row[] = {
+        { "gmm m=4 k=4 n=4", VENDOR_CUBLAS, "" },
+        { "gmm m=4 k=4 n=4 relu=1", VENDOR_CUBLAS,
+          "cuBLAS multiplies matrices without post-operations (matrix multiplication, relu)" },
+        { "gmm m=4 k=4 n=4 bias=1", VENDOR_CUBLAS,
+          "cuBLAS multiplies matrices without post-operations (matrix multiplication, bias)" },
+        { "c2d n=1 i=4 h=8 w=8 o=4 k=3", VENDOR_CUBLAS,
+          "cuBLAS has no operator for convolution 3x3" },
+        { "gmm m=4 k=4 n=4", VENDOR_CUDNN, "cuDNN has no operator for matrix multiplication" },
+        { "c2d n=1 i=4 h=8 w=8 o=4 k=3 bias=1 relu=1", VENDOR_CUDNN, "" },
+        { "t2d n=1 i=2 h=4 w=4 o=3 k=3 relu=1", VENDOR_CUDNN, "" },
+        { "c2d n=1 i=4 h=8 w=8 o=4 k=3 act=gelu", VENDOR_CUDNN,
+          "cuDNN has no operator for convolution 3x3, gelu" },
+        { "x = input n=1 i=4 h=8 w=8; c = c2d(x) o=4 k=3 p=1; y = add(c, x)", VENDOR_CUDNN,
+          "cuDNN has no operator for convolution 3x3, add" },
+        { "maxpool n=1 c=16 h=12 w=12 k=3 p=1", VENDOR_CUDNN,
+          "cuDNN has no operator for max pooling 3x3, stride 2" },
+        { "maxpool n=1 c=16 h=12 w=12 k=3 p=1", VENDOR_ONEDNN_PLAIN, "" },
+        { "gmm m=4 k=4 n=4", VENDOR_OPENBLAS, "" },
+    };
+    struct vendor_problem v;
+    struct err e;
+    char why[200];
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        assert_true(vendor_match(program_of(row[i].spec)->base, &v, &e));
+        bool ok = vendor_offers(row[i].library, &v, &e);
+        if (ok != !row[i].why[0] || (!ok && !streq(e.text, row[i].why)))
+            fail_msg("%s, %s: %d, %s", row[i].spec, vendor_name[row[i].library], ok, e.text);
+    }
+    assert_true(vendor_match(program_of("gmm m=4 k=4 n=4 type=f16")->base, &v, &e));
+    assert_true(vendor_offers(VENDOR_CUBLAS, &v, &e));
+    assert_false(vendor_offers(VENDOR_OPENBLAS, &v, &e));
+    snprintf(why, sizeof why, "OpenBLAS is timed only for %s, and the tensors here are %s",
+             type_f32.title, type_f16.title);
+    assert_string_equal(e.text, why);
 }
 
 /* Padding of its own node is the operator's. */
@@ -297,12 +356,42 @@ static void names_are_parsed(void **state)
     assert_int_equal(bits, 1 << VENDOR_ONEDNN | 1 << VENDOR_OPENBLAS);
     assert_true(vendor_parse("all", &bits, &e) && bits == (1u << VENDOR_COUNT) - 1);
     assert_true(vendor_parse("none", &bits, &e) && bits == 0);
+    assert_true(vendor_parse("none,openblas,openblas", &bits, &e));
+    assert_int_equal(bits, 1 << VENDOR_OPENBLAS);
     assert_false(vendor_parse("onednn_plian", &bits, &e));
     assert_string_equal(e.text, "no baseline named 'onednn_plian'");
     assert_string_equal(e.fix, "--baselines onednn_plain");
     assert_false(vendor_parse("blis", &bits, &e));
     assert_string_equal(e.fix,
                         "any of onednn, onednn_plain, openblas, cublas, cudnn, or all, or none");
+    assert_int_equal(bits, 1 << VENDOR_OPENBLAS);
+}
+
+/* A plugin lies beside the runner, or in the folder above. */
+static void plugins_are_found(void **state)
+{
+    static const struct { const char *runner; bool found; } row[] = {
+        { "runner", true }, { "a/runner", true }, { "a/b/runner", false },
+    };
+    const char *dir = temp_dir(NULL);
+    char file[300], runner[600], path[600];
+    struct err e;
+    (void)state;
+    snprintf(file, sizeof file, "%s/tilescope-openblas.so", dir);
+    assert_true(file_write_atomic(file, "x", 1, &e));
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        snprintf(runner, sizeof runner, "%s/%s", dir, row[i].runner);
+        bool found = vendor_find(runner, VENDOR_OPENBLAS, path, sizeof path, &e);
+        assert_int_equal(found, row[i].found);
+        if (found)
+            assert_string_equal(path, file);
+    }
+    assert_false(vendor_find("runner", VENDOR_OPENBLAS, path, sizeof path, &e));
+    assert_string_equal(e.text, "tilescope-openblas.so was not built, because its library was "
+                                "missing");
+    assert_string_equal(e.fix, "apt-get install libdnnl-dev libopenblas-dev, then make");
+    assert_true(vendor_find(runner, VENDOR_CUDNN, path, sizeof path, &e));
+    assert_string_equal(path, "cudnn");
 }
 
 static void missing_plugins_have_reasons(void **state)
@@ -313,6 +402,9 @@ static void missing_plugins_have_reasons(void **state)
     (void)state;
     assert_false(vendor_load("/nonexistent/tilescope-onednn.so", &p, &e));
     assert_true(strstr(e.text, "the plugin cannot be loaded: /nonexistent"));
+    assert_false(vendor_load("libm.so.6", &p, &e));       /* a library, but no plugin */
+    assert_string_equal(e.text, "libm.so.6 belongs to another version of tilescope");
+    assert_true(e.code == ERR_ENV && !p);
     assert_false(vendor_find("/nonexistent/bin/runner", VENDOR_OPENBLAS, path, sizeof path, &e));
     assert_int_equal(e.code, ERR_ENV);
     assert_true(strstr(e.text, "tilescope-openblas.so was not built") && strstr(e.fix, "apt-get"));
@@ -339,7 +431,8 @@ int main(void)
         cmocka_unit_test(operators_are_named),
         cmocka_unit_test(graphs_have_reasons),
         cmocka_unit_test(padding_is_part_of_the_operator),
-        cmocka_unit_test(names_are_parsed),
+        cmocka_unit_test(libraries_offer_operators),
+        cmocka_unit_test(names_are_parsed), cmocka_unit_test(plugins_are_found),
         cmocka_unit_test(missing_plugins_have_reasons),
         cmocka_unit_test(libraries_compute_operators),
         cmocka_unit_test(libraries_compute_random_operators),
