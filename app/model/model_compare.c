@@ -73,10 +73,11 @@ static int named_state(struct model *m, const char *arg, const char **branch)
         *branch = history_branch(h, b)->name;
         return history_branch(h, b)->at;
     }
-    if (strspn(arg, "0123456789") == strlen(arg))
-        model_say_error(m, "this branch has no such step", "");
-    else
-        model_error(m, &e);
+    if (strspn(arg, "0123456789") == strlen(arg)) {
+        err_set(&e, ERR_NAME, "this branch has no step %.20s", arg);
+        err_fix(&e, n > 1 ? "its last one is %d" : "it has no steps yet", n - 1);
+    }
+    model_error(m, &e);
     return -1;
 }
 
@@ -165,7 +166,7 @@ bool model_pair_fits(const struct model *m)
 }
 
 /* Marks the branch or state `name`, to compare it with the current state.  Keeps the mark if it is
- * that branch already.  False with a message. */
+ * that branch or state already.  False with a message. */
 static bool compare_branch(struct model *m, const char *name)
 {
     const struct history *h = m->session->history;
@@ -180,15 +181,15 @@ static bool compare_branch(struct model *m, const char *name)
         return true;
     }
     const char *branch = NULL;
-    if (strchr(name, '@') && m->marking.state >= 0
-        && state_of_branch(h, name, &branch) == m->marking.state) {
-        m->marking.branch = branch;       /* model_mark would take the mark away */
-        return true;
-    }
-    if (strchr(name, '@'))
-        return model_mark(m, name);
-    return model_say_error(m, "there is nothing of that name to compare",
-                           "a branch, a step of one (main@3), or nest, c, asm or ablation");
+    if (!strchr(name, '@') && name[strspn(name, "0123456789")])
+        return model_say_error(m, "there is nothing of that name to compare",
+                               "a step (3), a branch, a step of one (main@3), or nest, c, asm or "
+                               "ablation");
+    int state = named_state(m, name, &branch);
+    if (state < 0 || state != m->marking.state)
+        return state >= 0 && model_mark(m, name);
+    m->marking.branch = branch;           /* model_mark would take the mark away */
+    return true;
 }
 
 bool model_compare_shown(const struct model *m)
@@ -208,8 +209,11 @@ bool model_compare(struct model *m, const char *arg)
                                "Space on a step marks it; in B, on a branch");
     if (streq(arg, "next"))
         found = (k->what + 1) % (k->ablation ? MARKING_ABLATION + 1 : MARKING_ABLATION);
-    if (arg[0] && found < 0 && !compare_branch(m, arg))
-        return false;
+    if (arg[0] && found < 0) {
+        if (!compare_branch(m, arg))
+            return false;
+        model_clear_message(m);           /* which says that = compares what is marked */
+    }
     bool old = k->ablation && k->ablated != history_current(m->session->history)->id;
     if (found >= 0)
         k->what = found;

@@ -75,6 +75,23 @@ static const struct program *before_step(const struct model *m, const char *line
     return number >= 1 && number <= n ? history_state(h, path[number - 1])->program : NULL;
 }
 
+/* Returns the group of step N if a line is `edit N` with a step of the same name.  NULL: it is
+ * not. */
+static const char *replaced_group(const struct model *m, const char *line)
+{
+    const struct history *h = m->session->history;
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    long number = str_begins(line, "edit") ? strtol(line + strlen("edit"), NULL, 10) : 0;
+    const char *old = number >= 1 && number < n ? history_state(h, path[number])->step : "";
+    const char *step = line + model_step_at(line), *name = old + strcspn(old, " ");
+    name += name[0] == ' ';
+    size_t length = strcspn(step, " ");
+    if (strcspn(name, " ") != length || strncmp(name, step, length) != 0)
+        return NULL;
+    return str_begins(old, "loop") ? "loop" : "layout";
+}
+
 /* Whether the step of a line is legal after program p, if it is a step of `group`.  False: *e says
  * why not.  A layout step that is not part of an `edit` or `insert` will be put before all loop
  * steps, so it is tried without them; if they cannot be left out, the answer is true. */
@@ -114,6 +131,8 @@ static const char *group_of(const struct model *m, const char *line, struct err 
     bool loop = has_step("loop", step), layout = has_step("layout", step);
     if (!model_lacks_group(m, line))
         return NULL;
+    if (loop && layout && replaced_group(m, line))
+        return replaced_group(m, line);
     const struct program *p = before_step(m, line);
     if (!p)
         return loop ? "loop" : "layout";  /* running the line will refuse its number */

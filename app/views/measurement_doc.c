@@ -285,6 +285,7 @@ static void put_contract(struct doc *d, const struct program *p, int width)
 {
     struct str text = {0};
     contract_print(&text, p);
+    contract_print_packed(&text, p);
     measurement_doc_row(d, "contract:", STYLE_PLAIN, 0, &text, width);
 }
 

@@ -32,9 +32,11 @@ struct kernel_columns {
 /* The table as a whole. timed: whether calls were timed; if not, the rows show FLOPs instead of
  * times. whole: the sum of all rows, in seconds or FLOPs. in: the unit in which a row is shown, in
  * seconds or FLOPs. bounded: whether the column `part` is the share of the bound; else it is the
- * share of the peak. counted: whether misses are known. peak: in GFLOP/s; 0: unknown. */
+ * share of the peak. counted: whether misses are known. peak: in GFLOP/s; 0: unknown. part_known:
+ * whether all rows have a number, so that each is a known share of the whole. */
 struct kernel_table {
-    bool timed, bounded, counted; double whole, peak, in; struct kernel_columns columns;
+    bool timed, bounded, counted, part_known; double whole, peak, in;
+    struct kernel_columns columns;
 };
 
 static bool same_task(const struct network_task *x, const struct network_task *y)
@@ -183,9 +185,10 @@ static struct kernel_columns columns_for(const struct network *net, int width,
 static struct kernel_table table_of(const struct network *net, const struct network_look *k,
                                     const struct kernel_row *row)
 {
-    struct kernel_table t = { .timed = k->m && k->m->call_s };
+    struct kernel_table t = { .timed = k->m && k->m->call_s, .part_known = true };
     for (int i = 0; i < net->n_tasks; i++) {
         t.whole += !t.timed ? row[i].is.flops : row[i].seconds > 0 ? row[i].seconds : 0;
+        t.part_known &= !t.timed || row[i].seconds >= 0;
         t.counted |= row[i].misses >= 0;
         t.bounded |= row[i].is.bound_s > 0;
     }
@@ -285,7 +288,8 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     bool alone = table->timed && !known && r->alone > 0;      /* put_row says "measured alone" */
     put_digits(d, c->ms, known || alone, (alone ? r->alone : amount) / table->in);
     double share = 100 * amount / table->whole;
-    put_number(d, c->share, known && table->whole > 0, share < 99.95 ? "%.1f%%" : "%.0f%%", share);
+    put_number(d, c->share, known && table->part_known && table->whole > 0,
+               share < 99.95 ? "%.1f%%" : "%.0f%%", share);
     put_number(d, c->gflops, known && sums, "%.1f", gflops);
     if (known && (bound || (!table->bounded && sums)))
         text_share(&text, part_of(r, table));

@@ -243,7 +243,8 @@ static enum style put_misses(struct str *s, const struct ledger_cell *c)
 static enum style put_mark(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
-    str_add(s, r->held ? "! " : !r->m ? "" : !r->m->verified ? "✗ "
+    str_add(s, r->note && !r->held ? "*" : "");                /* describe_row explains the star */
+    str_add(s, r->held ? "! " : !r->m ? r->note ? " " : "" : !r->m->verified ? "✗ "
              : measurement_noisy(r->m) ? "~✓ " : "✓ ");
     return r->held || (r->m && !r->m->verified) ? STYLE_BAD : STYLE_GOOD;
 }

@@ -371,8 +371,10 @@ static void complete_changed_step(struct completer *c)
 
 static void complete_command(struct completer *c, enum command_id id)
 {
-    if (c->n_words > 1 && (id == COMMAND_EDIT || id == COMMAND_INSERT))
+    if (c->n_words > 1 && (id == COMMAND_EDIT || id == COMMAND_INSERT)) {
         complete_changed_step(c);
+        return;
+    }
     if (c->n_words == 2 && id == COMMAND_MOVE) {
         offer(c, "up", "one place earlier");
         offer(c, "down", "one place later");

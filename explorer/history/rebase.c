@@ -415,17 +415,22 @@ bool history_apply_held(struct history *h, const char *line, const char *origin,
     return true;
 }
 
-/* Appends "; step 4: N.1 is now another loop (extent 4, was 24)". */
+/* Appends "; step 4: N.1 is now another loop (extent 4, was 24), and 2 later steps have another
+ * effect now, too (6, 8)". */
 static void print_other(const struct history *h, struct str *out)
 {
     const struct rebased *did = &h->rebased;
-    int n, at;
+    int n, at, listed = 0;
     const int *path = history_path(h, h->current, &n, &at);
     const char *note = did->first_other < n ? h->states.data[path[did->first_other]]->note : NULL;
     str_printf(out, "; step %d: %s", did->first_other, note ? note : "");
     if (did->other > 1)
-        str_printf(out, ", and %d later step%s another effect now, too", did->other - 1,
+        str_printf(out, ", and %d later step%s another effect now, too (", did->other - 1,
                    did->other > 2 ? "s have" : " has");
+    for (int i = did->first_other + 1; did->other > 1 && i < n && listed <= MOST_LISTED; i++)
+        if (history_state(h, path[i])->note && listed++ < MOST_LISTED)
+            str_printf(out, "%s%d", listed > 1 ? ", " : "", i);
+    str_add(out, did->other <= 1 ? "" : listed > MOST_LISTED ? ", ...)" : ")");
 }
 
 /* Appends "; 2 no longer apply and are kept for repair (steps 6, 8)". */

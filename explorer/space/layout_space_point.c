@@ -259,9 +259,10 @@ static int dim_state(const struct layout_space *s, const struct template_dim *d,
         now[d->middle] = 1;
     struct dim_parts p = template_parts(d, now);
     int n = 0;
+    int64_t t = p.part[2];
     if (d->window && p.part[0] * p.part[1] > 1)
         for (int i = 0; i < d->window->n; i++)
-            if (d->window->t[i] == p.part[2])
+            if (d->window->t[i] == t)
                 p.part[2] = d->window->tile[i];
     if (d->window && p.part[0] * p.part[1] == 1)
         p.part[2] = d->window->size;

@@ -4,7 +4,6 @@
  * matches, the reported reason is that of the attempt that passed the most checks (REACHED_...). */
 #include "explorer/space/loop_space_impl.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -337,10 +337,9 @@ static void mark_knobs(struct loop_builder *b)
 /* --- Neighbouring nodes ----------------------------------------------------------------------- */
 
 /* Applies one more line to *p. If the line is illegal, returns false and leaves *p unchanged. */
-static bool try_line(const struct program **p, struct arena *a, const char *line)
+static bool try_line(const struct program **p, const char *line)
 {
     struct err e;
-    (void)a;
     return program_apply_line(*p, line, p, &e);
 }
 
@@ -377,8 +376,8 @@ static void find_chain(struct loop_builder *b)
             b->p->stage[reader]->n_steps > 0)
             break;
         const char *name = b->p->stage[reader]->name;
-        if (!try_line(&p, b->a, arena_printf(b->a, "loop compute_at %s %s %s", name,
-                                             b->stage->name, axis)))
+        if (!try_line(&p, arena_printf(b->a, "loop compute_at %s %s %s", name, b->stage->name,
+                                       axis)))
             break;
         chain[b->nest->n_chain++] = name;
         last = reader;
@@ -467,18 +466,16 @@ static void find_result(struct loop_builder *b)
                                  2);
 }
 
-struct loop_finder { const struct loop_builder *b; int n; };
-
 static void see_operand(void *ctx, const struct val *load)
 {
-    struct loop_finder *f = ctx;
+    struct loop_builder *b = ctx;
     int t = load->source;
-    const char *name = f->b->g->tensor[t].name;
-    int p = f->b->g->tensor[t].producer;
-    bool gone = p >= 0 && f->b->p->stage[p]->inlined;
-    int o = t == f->b->node->data_in ? OPERAND_DATA : OPERAND_WEIGHTS;
-    f->b->nest->operand[o] = gone ? NULL : name;
-    f->b->nest->operand_elems[o] = f->b->p->layout[t]->elems;
+    const char *name = b->g->tensor[t].name;
+    int p = b->g->tensor[t].producer;
+    bool gone = p >= 0 && b->p->stage[p]->inlined;
+    int o = t == b->node->data_in ? OPERAND_DATA : OPERAND_WEIGHTS;
+    b->nest->operand[o] = gone ? NULL : name;
+    b->nest->operand_elems[o] = b->p->layout[t]->elems;
 }
 
 /* Finds whether lines pin the nest.  If so, nodes can be attached at s1, the first output loop, and
@@ -556,8 +553,7 @@ static void fill_nest(struct loop_builder *b)
         nest->grouped = nest->grouped || strchr(data->dim[d], '.') != strrchr(data->dim[d], '.');
     nest->transposed = str_starts(b->node->op, "tconv");
     pin_nest(b);
-    struct loop_finder f = { b, 0 };
-    val_each_load(b->node->body, see_operand, &f);
+    val_each_load(b->node->body, see_operand, b);
     fill_axes(b);
     if (!nest->pinned) {
         split_knobs(b);

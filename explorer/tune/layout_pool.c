@@ -21,6 +21,13 @@ void layout_pool_random(struct layout_pool *l, struct search *s, int64_t *factor
     layout_pool_draw(l, s, action, factor);
 }
 
+/* C leaves open which side of an assignment is evaluated first, and each draws. */
+void layout_pool_change(double *action, int n, struct rng *r)
+{
+    int64_t at = rng_range(r, 0, n - 1);
+    action[at] = rng_unit(r);
+}
+
 void layout_pool_close(void *state)
 {
     vec_free(&((struct layout_pool *)state)->all);

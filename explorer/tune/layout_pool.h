@@ -13,6 +13,8 @@ struct drawn_layout {
 /* A strategy that uses a pool must have it as its whole state, or as the first member. */
 struct layout_pool { VEC(struct drawn_layout) all; };
 
+/* Draws one of n actions again, uniformly; which one is drawn, too. */
+void layout_pool_change(double *action, int n, struct rng *r);
 /* Draws uniform actions, decodes them into *factor and stores them. */
 void layout_pool_random(struct layout_pool *l, struct search *s, int64_t *factor);
 /* Decodes the given actions into *factor and stores them. */

@@ -20,7 +20,7 @@ static bool evo_layout(struct search *s, void *state, int64_t *factor)
                               *b = layout_pool_tournament(layouts, &s->rng);
     for (int i = 0; i < n; i++)
         action[i] = rng_unit(&s->rng) < CROSSOVER ? b->action[i] : a->action[i];
-    action[rng_range(&s->rng, 0, n - 1)] = rng_unit(&s->rng);
+    layout_pool_change(action, n, &s->rng);
     layout_pool_draw(layouts, s, action, factor);
     return true;
 }

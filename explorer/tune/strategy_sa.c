@@ -54,7 +54,7 @@ static bool sa_layout(struct search *s, void *state, int64_t *factor)
     }
     memcpy(action, x->layouts.all.data[x->layout].action, sizeof action);
     do
-        action[rng_range(&s->rng, 0, n - 1)] = rng_unit(&s->rng);
+        layout_pool_change(action, n, &s->rng);
     while (another(s, n));
     layout_pool_draw(&x->layouts, s, action, factor);
     return true;

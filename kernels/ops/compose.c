@@ -11,7 +11,6 @@
 #include "kernels/ops/compose_ops.h"
 #include "kernels/ops/source.h"
 
-#define MAX_STATEMENT 4096
 #define MAX_ARGS 64
 #define MAX_NODES 4000
 #define MAX_DIM_NAME 40

@@ -14,7 +14,8 @@
 
 typedef VEC(char *) path_list;
 
-/* Collects every path to a number, truth value, text or null below node, but not into lists. */
+/* Collects every path to a number, truth value, text or null below node, but not into lists.  A
+ * path writes the key "perf-sw" as perf_sw. */
 static void add_paths(path_list *list, const json_t *node, const char *path)
 {
     const char *dot = path[0] ? "." : "", *key;
@@ -24,6 +25,8 @@ static void add_paths(path_list *list, const json_t *node, const char *path)
         json_object_foreach((json_t *)node, key, child) {
             str_clear(&full);
             str_printf(&full, "%s%s%s", path, dot, key);
+            for (char *c = full.data; *c; c++)
+                *c = *c == '-' ? '_' : *c;
             add_paths(list, child, str_text(&full));
         }
     } else if (!json_is_array(node)) {
@@ -237,7 +240,6 @@ bool report_number(const char *json, const char *expr, double *number, struct er
     json_decref((json_t *)a.root);
     return ok;
 }
-
 
 /* Returns the first path in expr that begins with `names`, as "a.b"; NULL: there is none.  expr
  * must have valid syntax. */

@@ -74,9 +74,24 @@ static void test_parse(void **state)
         {"meters --events l1 --json", "meters | | events=l1 json="},
         {"meters -e", "meters | | events="},
         {"run --events l1 s", "run | s | events=l1"},
+        {"run s -e l1", "run | s | events=l1"},
+        {"run s -e --json", "run | s | events= json="},
+        {"run s --baselines onednn,openblas --json", "run | s | baselines=onednn,openblas json="},
+        {"run s --baselines openblas", "run | s | baselines=openblas"},
+        {"run --baselines s", "run | s | baselines="},
+        {"run s --baselines onednn,nope", "run | s onednn,nope | baselines="},
+        {"run s --baselines one", "run | s one | baselines="},
+        {"run s --baselines ,", "run | s , | baselines="},
+        {"run s --baselines=nope", "run | s | baselines=nope"},
+        {"study x --resume r.json", "study | x | resume=r.json"},
+        {"study x --resume r.yaml", "study | x r.yaml | resume="},
+        {"tune s --resume", "tune | s | resume="},
+        {"-C run s -e", "run | s | no-color= events="},
         {"run s --jsonn", "error: unknown option --jsonn / --json"},
         {"run s --jsonn=1", "error: unknown option --jsonn / --json"},
         {"run s --xyzzy", "error: unknown option --xyzzy"},
+        {"run s --whta c", "error: unknown option --whta"},        /* no option of run is near */
+        {"show s --whta c", "error: unknown option --whta / --what"},
         {"run s ---", "error: unknown option ---"},
         {"run s -Cz", "error: unknown option -Cz"},
         {"run s --json=1", "error: --json takes no value"},
@@ -135,6 +150,85 @@ static void test_values(void **state)
     assert_float_equal(seconds, 0.1, 1e-9);
     assert_false(args_int(&a, OPT_THREADS, 1, 3, &threads, &e));
     assert_string_equal(e.text, "--threads 4: expected a whole number from 1 to 3");
+    args_free(&a);
+}
+
+/* Parses a line; the caller frees *a. */
+static void parsed(const char *line, struct args *a)
+{
+    static char copy[256];
+    static char *argv[MAX_WORDS];
+    struct err e = {0};
+    snprintf(copy, sizeof copy, "%s", line);
+    if (!args_parse(split(copy, argv), argv, a, &e))
+        fail_msg("%s: %s", line, e.text);
+}
+
+/* Limits belong to the range; what is beyond is refused, and the value stays as it was. */
+static void test_limits(void **state)
+{
+    static const struct { const char *line, *error; } row[] = {
+        {"run s --time 0.001 --threads 1 --seed 1", NULL},
+        {"run s --time 600 --threads 1024 --seed 9223372036854775807", NULL},
+        {"run s --time 0.0009", "--time 0.0009: expected a number from 0.001 to 600"},
+        {"run s --time 600.5", "--time 600.5: expected a number from 0.001 to 600"},
+        {"run s --time x", "--time x: expected a number from 0.001 to 600"},
+        {"run s --threads 0", "--threads 0: expected a whole number from 1 to 1024"},
+        {"run s --threads 1025", "--threads 1025: expected a whole number from 1 to 1024"},
+        {"run s --seed 0", "--seed 0: expected a whole number from 1 to 9223372036854775807"},
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct args a;
+        struct err e = {0};
+        double seconds = 7;
+        int threads = 7;
+        uint64_t seed = 7;
+        parsed(row[i].line, &a);
+        bool ok = args_double(&a, OPT_TIME, 0.001, 600, &seconds, &e)
+               && args_int(&a, OPT_THREADS, 1, 1024, &threads, &e) && args_seed(&a, 1, &seed, &e);
+        assert_int_equal(ok, row[i].error == NULL);
+        assert_string_equal(e.text, row[i].error ? row[i].error : "");
+        assert_int_equal(threads, i == 0 ? 1 : i == 1 ? 1024 : 7);
+        assert_true(seconds == (i == 0 ? 0.001 : i == 1 ? 600 : 7));
+        assert_true(seed == (i == 0 ? 1 : i == 1 ? INT64_MAX : 7));
+        args_free(&a);
+    }
+}
+
+static void test_measure_options(void **state)
+{
+    struct measure_opts o = {0};
+    struct args a;
+    struct err e = {0};
+    unsigned vendors = 5;
+    struct str list = {0};
+    (void)state;
+    parsed("run s", &a);
+    assert_true(args_measure(&a, &o, &e) && args_baselines(&a, &vendors, &e));
+    assert_true(o.threads == 1 && o.seed == 1 && !o.cold && !o.huge_pages && !o.compiler);
+    assert_true(o.time_s == 0 && o.limit_s == 0 && !o.target && vendors == 5);
+    assert_null(args_joined(&a, OPT_ASSERT, &list));
+    args_free(&a);
+    parsed("run s --threads=3 --seed=0 --time=2 --limit=4 --cold --huge-pages --isa=plain "
+           "--compiler=cc --baselines --assert=x --assert=y", &a);
+    assert_true(args_measure(&a, &o, &e) && args_baselines(&a, &vendors, &e));
+    assert_true(o.threads == 3 && o.seed == 0 && o.cold && o.huge_pages);
+    assert_true(o.time_s == 2 && o.limit_s == 4 && vendors == VENDOR_ALL);
+    assert_string_equal(o.compiler, "cc");
+    assert_string_equal(o.target->isa, "plain");
+    assert_string_equal(args_joined(&a, OPT_ASSERT, &list), "x,y");
+    args_free(&a);
+    str_free(&list);
+    o.target = NULL;
+    parsed("run s --isa none --target plain", &a);       /* --target counts */
+    assert_true(args_measure(&a, &o, &e));
+    assert_string_equal(o.target->isa, "plain");
+    args_free(&a);
+    parsed("export s --isa cuda", &a);
+    assert_false(args_target(&a, &o.target, &e));
+    assert_string_equal(e.text, "export takes no target cuda yet");
+    assert_string_equal(e.fix, "tilescope run checks its kernels, and times them where a GPU is");
     args_free(&a);
 }
 
@@ -308,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),    cmocka_unit_test(test_random_words),
         cmocka_unit_test(test_values),   cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_limits),   cmocka_unit_test(test_measure_options),
         cmocka_unit_test(test_help),     cmocka_unit_test(test_run_json),
         cmocka_unit_test(test_list_json), cmocka_unit_test(test_escapes),
     };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/cli/cli.h"
+#include "app/cli/cli_follow.h"
 #include "app/views/measurement_doc.h"
 
 #undef fail
@@ -111,6 +111,85 @@ static void a_step_in_a_line(void **state)
     }
 }
 
+/* What a search did with a schedule, whichever way it ended. */
+static void fates_in_words(void **state)
+{
+    static const struct { struct follow f; const char *want; } row[] = {
+        { { .why = { "fuse", "two loops are one" }, .opened = 3, .proposed = 3, .trial = 3 },
+          "the search cannot find this schedule, because it is not in the search space: two loops "
+          "are one (fuse)" },
+        { { .opened = -1, .proposed = -1, .trial = -1 }, "its layout was never tried" },
+        { { .opened = 0, .proposed = 0, .trial = 0, .ms = 0.25 },
+          "layout tried from trial 1 on, measured as trial 1: 0.25 ms" },
+        { { .why = { "", "" }, .opened = 3, .proposed = 5, .trial = 7, .ms = 0.5 },
+          "layout tried from trial 4 on, measured as trial 8: 0.5 ms" },
+        { { .opened = 3, .proposed = 5, .trial = 7, .ms = INFINITY },
+          "layout tried from trial 4 on, proposed at trial 6, not measured" },
+        { { .opened = 3, .proposed = 0, .trial = -1 },
+          "layout tried from trial 4 on, proposed at trial 1, not measured" },
+        { { .opened = 3, .proposed = -1, .trial = -1 },
+          "layout tried from trial 4 on, never proposed" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct str out = {0}, want = {0};
+        cli_follow_text(&out, &row[i].f);
+        str_printf(&want, "followed: %s\n           after  predicted  better in round    knobs "
+                   "apart\n", row[i].want);
+        assert_string_equal(str_text(&out), str_text(&want));
+        str_free(&out);
+        str_free(&want);
+    }
+}
+
+static void rounds_in_rows(void **state)
+{
+    static struct follow_round round[] = {
+        { .trials = 4 }, { .trials = 8, .open = true, .refused = true, .apart = 2 },
+        { .trials = 12, .open = true, .apart = 0 },
+        { .trials = 16, .open = true, .apart = -1 },
+        { .trials = 20, .open = true, .learned = true, .score = 0.75, .better = 3, .pool = 64,
+          .apart = 2 },
+    };
+    struct follow f = { .opened = -1, .round = { .data = round, .len = COUNT_OF(round) } };
+    struct str out = {0};
+    (void)state;
+    cli_follow_text(&out, &f);
+    const char *rows = strstr(str_text(&out), "apart\n");
+    assert_non_null(rows);
+    assert_string_equal(rows + 6,
+        "               4  its layout is not open\n"
+        "               8  refused: its code is too large for a candidate\n"
+        "              12        -                   -                0\n"
+        "              16        -                   -\n"
+        "              20    0.750           3 of   64                2\n");
+    str_free(&out);
+}
+
+/* Of more than 16 rounds 16 are printed, the first and the last among them: round i * 19 / 15. */
+static void some_of_many_rounds(void **state)
+{
+    static const int want[] = { 0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 15, 16, 17, 19 };
+    static struct follow_round round[20];
+    struct str out = {0}, rows = {0};
+    (void)state;
+    for (int i = 0; i < COUNT_OF(round); i++)
+        round[i].trials = i;
+    struct follow f = { .opened = -1, .round = { .data = round, .len = COUNT_OF(round) } };
+    cli_follow_text(&out, &f);
+    for (int i = 0; i < COUNT_OF(want); i++)
+        str_printf(&rows, "           %5d  its layout is not open\n", want[i]);
+    const char *at = strstr(str_text(&out), "apart\n");
+    assert_non_null(at);
+    assert_string_equal(at + 6, str_text(&rows));
+    f.round.len = 1;
+    str_clear(&out);
+    cli_follow_text(&out, &f);
+    assert_true(str_ends(str_text(&out), "apart\n               0  its layout is not open\n"));
+    str_free(&out);
+    str_free(&rows);
+}
+
 /* A cell for each part of a tensor's memory, the fullest one darkest, in ASCII too. */
 static void heat_has_a_cell_each(void **state)
 {
@@ -160,6 +239,8 @@ int main(void)
         cmocka_unit_test(doubts_are_told),
         cmocka_unit_test(a_measurement_in_words),
         cmocka_unit_test(a_step_in_a_line),
+        cmocka_unit_test(fates_in_words), cmocka_unit_test(rounds_in_rows),
+        cmocka_unit_test(some_of_many_rounds),
         cmocka_unit_test(heat_has_a_cell_each),
         cmocka_unit_test(names_stay_in_ascii),
     };

@@ -95,6 +95,20 @@ static void check_assembly(void **state)
         { "    nop  # one", "    nop", true },
         { "    mov    rdi,QWORD PTR [rsi+rax*4]", "    mov    r8,QWORD PTR [r9+r10*4]", true },
         { "    mov    rdi,QWORD PTR [rsi+rax*4]", "    mov    r8,QWORD PTR [r9+r10*8]", false },
+        { "    kmovw  k1,eax", "    kmovw  k7,r15d", true },
+        { "    kmovw  k1,eax", "    kmovw  k12,eax", false },
+        { "    mov    r8b,r9b", "    mov    r10b,r11b", true },
+        { "    mov    r8b,r9b", "    mov    r8w,r9w", false },
+        { "    mov    r8w,r9w", "    mov    r8d,r9d", false },
+        { "    mov    r8,r9", "    mov    r8d,r9d", false },
+        { "    push   rsp", "    push   r15", true },
+        { "    push   esp", "    push   ebp", true },
+        { "    push   ax", "    push   bx", false },
+        { "    lea    rax,[rip+0x8]", "    lea    rax,[rbx+0x8]", false },
+        { "    vxorps xmm1,xmm2", "    vxorps xmm15,xmm0", true },
+        { "    vxorps xmm1,xmm2", "    vxorps ymm1,ymm2", false },
+        { "    call   xmmx", "    call   xmm1", false },
+        { "    jmp    .LC0", "    jmp    .L3", true },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(pairs); i++) {
@@ -160,6 +174,34 @@ static void check_nests(void **state)
     assert_int_equal(beside(c, 5, d, 3, 0), 0);
     assert_int_equal(beside(d, 3, c, 5, 1), 3);
     assert_int_equal(beside(a, 4, a, 0, 0), -1);
+}
+
+/* Of several nests that write the tensor, the one whose statements run nearly as often is put
+ * beside; of equal ones, the one that begins with the same line. */
+static void check_sizes(void **state)
+{
+    static const char *const one[] = { "for m in range(90):", "    C[m] = A[m] + 1" };
+    static const char *const two[] = {
+        "for m in range(10):", "    C[m] = A[m] + 2",
+        "for m, n in range(9, 9):", "    C[m] = A[m] + 3",
+    };
+    static const char *const ends[] = {
+        "for m in range(4, 94):", "    C[m] = A[m] + 4", "for n in range(2, 45):",
+        "    C[n] = A[n] + 5",
+    };
+    static const char *const begins[] = {
+        "for n in range(90):", "    C[n] = A[n] + 6", "for m in range(90):",
+        "    C[m] = A[m] + 7",
+    };
+    static const char *const nested[] = {
+        "for m in range(10):", "    for n in range(9):", "        C[m] = A[m] + 8",
+        "for m in range(2):", "    for n in range(40):", "        C[m] = A[m] + 9",
+    };
+    (void)state;
+    assert_int_equal(beside(one, 2, two, 4, 0), 2);      /* 81 statements, and not 10 */
+    assert_int_equal(beside(one, 2, ends, 4, 0), 0);     /* 94 - 4 = 90, and not 45 - 2 = 43 */
+    assert_int_equal(beside(one, 2, begins, 4, 0), 2);
+    assert_int_equal(beside(one, 2, nested, 6, 0), 0);   /* 10 * 9 = 90, and not 80 */
 }
 
 /* A site of a test: the tensor's number in by_tensor and what gen notes of the access. */
@@ -259,6 +301,116 @@ static void check_simulated(void **state)
     arena_free(a);
 }
 
+/* One access or tensor of a test, in every respect that tells accesses apart. */
+static void same_or_not(void **state)
+{
+    static struct sim_result sim[2];
+    struct compare_misses row[COMPARE_MOST_MISSES];
+    struct compare_side side[2] = { { .sim = &sim[0] }, { .sim = &sim[1] } };
+    static const struct {
+        const char *text, *into; bool store; int operand, rows, tensor;
+    } other[] = {
+        { "A[m][k]", "C", false, 0, 1, 0 }, { "A[2*m][k]", "C", false, 0, 1, 0 },
+        { "A[m][k]", "C", true, 0, 2, 0 },  { "A[m][k]", "D", false, 0, 2, 0 },
+        { "A[m][k]", "C", false, 1, 2, 0 }, { "AB[m][k]", "C", false, 0, 1, 0 },
+        { "AB[m][k]", "C", false, 0, 2, 1 }, { "AB[m][k]", "C", false, 0, 2, 2 },
+        { "AB[m][k]", "C", true, 0, 2, 0 }, { "AB[m][k]", "C", false, 1, 2, 0 },
+        { "AB[m][k]", "D", false, 0, 2, 0 }, { "A[m][k]", "", false, 0, 1, 0 },
+        { "A[2*m][k]", "", false, 0, 2, 0 }, { "A[m][k]", "", true, 0, 2, 0 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(other); i++) {
+        for (int k = 0; k < 2; k++) {
+            sim[k] = (struct sim_result){ .available = true, .n = 2 };
+            strcpy(sim[k].by_tensor[0].tensor, "A");
+            strcpy(sim[k].by_tensor[1].tensor, "B");
+        }
+        put_site(&sim[0], "A[m][k]", 0, false, "C", 0, 40);
+        put_site(&sim[1], other[i].text, other[i].tensor, other[i].store, other[i].into,
+                 other[i].operand, 30);
+        if (compare_sites(side, row) != other[i].rows)
+            fail_msg("row %d, %s: not %d rows", i, other[i].text, other[i].rows);
+    }
+}
+
+/* By the larger of the two misses, then by name; and what a side does not have is null. */
+static void check_order(void **state)
+{
+    static struct sim_result sim[2] = {
+        { .available = true, .n = 3, .by_tensor = { { "A", .cost = { 10, 3, 0, 0, 0, 0 } },
+            { "B", .cost = { 50, 1, 0, 0, 0, 0 } }, { "D", .cost = { 50, 2, 0, 0, 0, 0 } } } },
+        { .available = true, .n = 3, .by_tensor = { { "B", .cost = { 5, 2, 0, 0, 0, 0 } },
+            { "C", .cost = { 70, 4, 0, 0, 0, 0 } }, { "A", .cost = { 50, 6, 0, 0, 0, 0 } } } },
+    };
+    static const struct { const char *name; int n[2]; int64_t l1[2], l2[2]; } want[] = {
+        { "C", { 0, 1 }, { -1, 70 }, { -1, 4 } }, { "A", { 1, 1 }, { 10, 50 }, { 3, 6 } },
+        { "B", { 1, 1 }, { 50, 5 }, { 1, 2 } }, { "D", { 1, 0 }, { 50, -1 }, { 2, -1 } },
+    };
+    struct compare_misses row[COMPARE_MOST_MISSES];
+    struct compare_side side[2] = { { .sim = &sim[0] }, { .sim = &sim[1] } };
+    (void)state;
+    assert_int_equal(compare_tensors(side, row), COUNT_OF(want));
+    for (int i = 0; i < COUNT_OF(want); i++) {
+        assert_string_equal(row[i].name, want[i].name);
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(row[i].n[k], want[i].n[k]);
+            assert_true(row[i].l1[k] == want[i].l1[k] && row[i].l2[k] == want[i].l2[k]);
+        }
+    }
+    side[0].sim = side[1].sim = NULL;
+    assert_int_equal(compare_tensors(side, row), 0);
+    assert_int_equal(compare_sites(side, row), 0);
+}
+
+/* The times of both, of a GPU alone; the ratio is B over A. */
+static void check_simulated_json(void **state)
+{
+    static struct sim_result sim[2] = {
+        { .available = true, .gpu = "h100", .fma_ns = 1, .dram_ns = 4, .n = 1, .n_sites = 1 },
+        { .available = true, .gpu = "h100", .l1_ns = 2, .l2_ns = 1, .n = 1, .n_sites = 1 },
+    };
+    struct arena *a = arena_new();
+    struct compare_side side[2];
+    struct str out = {0};
+    struct err e;
+    double ns[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        strcpy(sim[i].by_tensor[0].tensor, "A");
+        strcpy(sim[i].site[0].text, i ? "A[2*m]" : "A[m]");
+        strcpy(sim[i].site[0].into, "C");
+        sim[i].by_tensor[0].cost.l1_misses = sim[i].site[0].cost.l1_misses = 8 - i;
+        side[i] = (struct compare_side){ .name = i ? "b" : "a", .text = "for m in range(8):\n",
+                                         .sim = &sim[i] };
+        assert_true(program_new(a, "gmm m=8 k=8 n=8", &side[i].program, &e));
+    }
+    assert_true(compare_simulated(side, ns) && ns[0] == 4 && ns[1] == 2);
+    compare_json(&out, side, COMPARE_C);
+    const char *text = str_text(&out), *from = strstr(text, "\"other_contract\"");
+    assert_non_null(from);
+    assert_string_equal(from,
+        "\"other_contract\": null,\n  \"of\": \"c\",\n  \"differences\": 0,\n"
+        "  \"lines\": [\n    {\n      \"a\": \"for m in range(8):\",\n"
+        "      \"b\": \"for m in range(8):\",\n      \"same\": true\n    }\n  ],\n"
+        "  \"tensors\": [\n    {\n      \"tensor\": \"A\",\n      \"l1_misses_a\": 8,\n"
+        "      \"l1_misses_b\": 7,\n      \"l2_misses_a\": 0,\n      \"l2_misses_b\": 0\n"
+        "    }\n  ],\n  \"sites\": [\n    {\n      \"site\": \"A[m]\",\n"
+        "      \"site_b\": \"A[2*m]\",\n      \"store\": false,\n      \"places_a\": 1,\n"
+        "      \"places_b\": 1,\n      \"l1_misses_a\": 8,\n      \"l1_misses_b\": 7,\n"
+        "      \"l2_misses_a\": 0,\n      \"l2_misses_b\": 0\n    }\n  ],\n"
+        "  \"simulated\": {\n    \"gpu\": \"h100\",\n    \"ns\": [\n      4.0,\n"
+        "      2.0\n    ],\n    \"ratio\": 0.5\n  }\n}\n");
+    sim[1].gpu[0] = '\0';                  /* B was simulated on a CPU */
+    assert_false(compare_simulated(side, ns));
+    strcpy(sim[1].gpu, "h100");
+    sim[1].available = false;
+    assert_false(compare_simulated(side, ns));
+    side[1].sim = NULL;
+    assert_false(compare_simulated(side, ns));
+    str_free(&out);
+    arena_free(a);
+}
+
 static void print_doc(const struct compare_side side[2], const struct compared *time, int width,
                       struct str *out)
 {
@@ -342,7 +494,9 @@ int main(void)
         cmocka_unit_test(check_diff), cmocka_unit_test(check_large_diff),
         cmocka_unit_test(check_assembly), cmocka_unit_test(check_nests),
         cmocka_unit_test(check_sites), cmocka_unit_test(check_simulated),
-        cmocka_unit_test(check_printed),
+        cmocka_unit_test(check_printed), cmocka_unit_test(same_or_not),
+        cmocka_unit_test(check_order), cmocka_unit_test(check_simulated_json),
+        cmocka_unit_test(check_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,7 +231,7 @@ static void branches_can_be_marked(void **state)
     press(m, "=");
     assert_shows(m, "A  main, step 2 of 2: loop vectorize C N");
     type_line(m, "mark 9");
-    assert_shows(m, "this branch has no such step");
+    assert_shows(m, "this branch has no step 9");
     type_line(m, "switch main");
     type_line(m, "loop unroll C K");
     type_line(m, "mark other");
@@ -258,13 +258,20 @@ static void branches_can_be_marked(void **state)
     assert_int_equal(m->overlay, OVERLAY_NONE);
     assert_shows(m, "A  other, step 3");
     type_line(m, "compare nobody");
-    assert_shows(m, "a branch, a step of one (main@3), or nest, c, asm or ablation");
+    assert_shows(m, "a step (3), a branch, a step of one (main@3), or nest, c, asm or ablation");
     press(m, "Esc");
     type_line(m, "compare other@1");
     type_line(m, "compare other@1");                     /* the same again does not unmark it */
     assert_shows(m, "A  other, step 1 of 3");
     type_line(m, "compare other@9");
     assert_shows(m, "there is no branch \"other@9\"");
+    press(m, "Esc");
+    type_line(m, "compare 1");                           /* a step of this branch */
+    assert_shows(m, "A  main, step 1 of");
+    type_line(m, "compare 1");
+    assert_shows(m, "A  main, step 1 of");
+    type_line(m, "compare 99");
+    assert_shows(m, "this branch has no step 9");
     model_free(m);
 }
 
@@ -326,7 +333,7 @@ static void bisect_names_the_step(void **state)
     type_line(m, "bisect 3 3");
     assert_shows(m, "these are the same");
     type_line(m, "bisect 3 9");
-    assert_shows(m, "this branch has no such step");
+    assert_shows(m, "this branch has no step 9");
     type_line(m, "branch other");
     type_line(m, "goto 1");
     assert_shows(m, "The last :bisect was of other ");

@@ -12,7 +12,6 @@
 #include "sessions/report/network_kernel.h"
 #include "sessions/report/network_report.h"
 #include "tests/unit/perm.h"
-#include "tests/unit/roof_model.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 

@@ -474,6 +474,10 @@ static void test_groups_may_be_left_out(void **state)
     assert_shows(m, "refused at the cursor");
     assert_int_equal(m->prompt.at, 0);
     press(m, "Esc");
+    type_line(m, "loop split C N 8");
+    type_line(m, "edit 4 split C N 4");                  /* stays a step of loop */
+    assert_string_equal(step_of(m), "loop split C N 4");
+    press(m, "Esc");
     type_line(m, "split C X 4");
     assert_shows(m, "layout split: ");
     assert_shows(m, "; loop split: C has no loop X");
@@ -726,6 +730,21 @@ static void test_tile_without_sums(void **state)
     press(m, ": loop Space cache_write Space C Space at=N Enter");
     press(m, ": loop Space vectorize Space C Space N Enter");
     assert_shows(m, "Fix: undo the cache_write: no reduction is inside of N");
+    model_free(m);
+}
+
+/* A step whose names now mean other loops has a star, which its line explains. */
+static void test_a_star_marks_steps_of_other_loops(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop split C M 16");
+    type_line(m, "loop unroll C M.1");
+    assert_hides(m, "            *");
+    type_line(m, "edit 1 loop split C M 2 2 16");
+    press(m, "Tab j");
+    assert_shows(m, "M.1 is now another loop (extent 2, was 16)");
+    assert_shows(m, "            *");
     model_free(m);
 }
 
@@ -1863,6 +1882,7 @@ int main(void)
         cmocka_unit_test(test_preview_is_what_enter_makes), cmocka_unit_test(test_preview_rebases),
         cmocka_unit_test(test_held_steps_have_no_effect),
         cmocka_unit_test(test_clearing_the_prompt),
+        cmocka_unit_test(test_a_star_marks_steps_of_other_loops),
         cmocka_unit_test(test_preview_counts_held_steps),
         cmocka_unit_test(test_tour),
         cmocka_unit_test(test_tour_wants_its_step),

@@ -327,7 +327,7 @@ static void changed_steps_go_into_the_network(void **state)
     run_jobs(m);
     model_resize(m, 160, 24);
     assert_shows(m, "gmm m=8 k=8 n=8, measured alone");
-    assert_shows(m, "    2   0.500 ");                   /* both calls */
+    assert_shows(m, "    2   0.500     - ");             /* both calls; no share is known */
     model_resize(m, 80, 24);
     assert_shows(m, "stale:    kernels have other steps");
     if (m->network->made->net->n_conversions == 0)       /* no kernel is as it was measured */

@@ -48,9 +48,9 @@ static void measure(struct history *h)
 /* --- Refusals --------------------------------------------------------------------------------- */
 
 /* fix: how the fix begins; "": there is none.  col, len: the marked word, from column 1. */
-struct refusal { const char *line, *text, *fix; int col, len; };
+struct refused_line { const char *line, *text, *fix; int col, len; };
 
-static void check_refused(struct history *h, const struct refusal *row, int n)
+static void check_refused(struct history *h, const struct refused_line *row, int n)
 {
     for (int i = 0; i < n; i++) {
         enum command_effect effect;
@@ -66,7 +66,7 @@ static void check_refused(struct history *h, const struct refusal *row, int n)
 
 static void changes_are_refused_at_a_word(void **state)
 {
-    static const struct refusal table[] = {
+    static const struct refused_line table[] = {
         { "move 1", "move needs N M|up|down", "move N M|up|down: move step N", 7, 1 },
         { "move", "move needs N M|up|down", "move N M|up|down: move step N", 5, 1 },
         { "edit 1", "edit needs N STEP", "edit N STEP: replace step N", 7, 1 },
@@ -93,7 +93,7 @@ static void changes_are_refused_at_a_word(void **state)
         { "edit 1 loop parallel Conv Q", "Conv has no loop Q", "its loops are N(1) O(32) ", 27, 1 },
         { "insert 2 loop unroll Conv QQQQ", "Conv has no loop QQQQ", "its loops are N(1)", 27, 4 },
     };
-    static const struct refusal undone[] = {
+    static const struct refused_line undone[] = {
         { "move 2 1", "step 2 is undone, and the move would apply it",
           "redo the undone steps first, or apply another step, which drops them", 1, 4 },
         { "move 1 2", "step 1 is applied, and the move would undo it: the steps after it are "
@@ -111,7 +111,7 @@ static void changes_are_refused_at_a_word(void **state)
 
 static void picks_are_refused_at_a_word(void **state)
 {
-    static const struct refusal table[] = {
+    static const struct refused_line table[] = {
         { "pick", "pick needs the name of a branch", "pick B N: apply step N", 5, 1 },
         { "pick side", "pick needs the number of a step of branch side", "", 10, 1 },
         { "pick side 1 22", "there is one word too many: \"22\"", "", 13, 2 },
@@ -135,7 +135,7 @@ static void picks_are_refused_at_a_word(void **state)
 
 static void nothing_is_left_to_do(void **state)
 {
-    static const struct refusal fresh[] = {
+    static const struct refused_line fresh[] = {
         { "undo", "there is nothing to undo: no step is applied", "apply a step first, see help", 1,
           4 },
         { "undo 1", "there is nothing to undo: no step is applied", "apply a step first, see help",
@@ -145,7 +145,7 @@ static void nothing_is_left_to_do(void **state)
         { "redo 0", "cannot redo 0 steps: the number must be 1 or more", "redo 1", 6, 1 },
         { "drop 1", "branch main has no step 1", "apply a step first", 6, 1 },
     };
-    static const struct refusal back[] = {
+    static const struct refused_line back[] = {
         { "undo", "there is nothing to undo: no step is applied", "redo goes forward again", 1, 4 },
     };
     (void)state;
@@ -317,7 +317,8 @@ static void completions_have_help(void **state)
         { "layout unfold Inp H tile=4 s", "stride= size=" },
         { "layout fuse Conv N ", "O H W" }, { "layout fuse Conv N H w ", "O" },
         { "algorithm Conv winograd m=2 ", "" }, { "algorithm conv w", "winograd" },
-        { "edit 1 set mul", "multiply" },
+        { "edit 1 set mul", "multiply" }, { "edit 1 loop pi", "pipeline" }, { "edit 1 ", "layout "
+          "loop algorithm set" }, { "insert 1 l", "layout loop" },
     };
     (void)state;
     struct history *h = history_after(CONV, "branch one; loop unroll Conv KH; branch two;"

@@ -2,7 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "explorer/agent/nn.h"
 #include "explorer/agent/qwalk.h"
 #include "kernels/base/rng.h"
 
@@ -162,6 +164,116 @@ static void the_seed_and_the_calls_decide(void **state)
     assert_memory_equal(v[0], v[1], sizeof v[0]);
 }
 
+/* --- A slow twin of the training of one knob -------------------------------------------------- */
+
+#define IN 3
+#define OUT 4
+#define MOVES 70                          /* two batches of 32 and one of 6 */
+
+struct twin_move { float from[IN], to[IN]; int direction; double from_ms, to_ms; };
+
+struct twin {
+    struct mlp *net, *before;
+    struct mlp_tape *tape;
+    struct rng rng;
+    struct twin_move move[MOVES];
+};
+
+static void widen(double *to, const float *x)
+{
+    for (int i = 0; i < IN; i++)
+        to[i] = (double)x[i];
+}
+
+/* Computes the gradient of n moves from `first` on.  Returns the sum of their squared errors. */
+static double twin_batch(struct twin *w, int first, int n)
+{
+    double sum = 0, d_out[32 * OUT] = {0}, goal[32], x[32 * IN];
+    for (int i = 0; i < n; i++)
+        widen(x + i * IN, w->move[first + i].to);
+    const double *out = mlp_forward(w->before, w->tape, x, n);
+    for (int i = 0; i < n; i++) {
+        const struct twin_move *m = &w->move[first + i];
+        double most = fmax(fmax(out[i * OUT], out[i * OUT + 1]),
+                           fmax(out[i * OUT + 2], out[i * OUT + 3]));
+        double reward = isfinite(m->from_ms) ? tanh(fmax(m->from_ms - m->to_ms, 0)) : 0;
+        goal[i] = reward + 0.9 * most;
+    }
+    for (int i = 0; i < n; i++)
+        widen(x + i * IN, w->move[first + i].from);
+    out = mlp_forward(w->net, w->tape, x, n);
+    for (int i = 0; i < n; i++) {
+        int at = i * OUT + w->move[first + i].direction;
+        d_out[at] = 2 * (out[at] - goal[i]);
+        sum += (out[at] - goal[i]) * (out[at] - goal[i]);
+    }
+    mlp_clear_grad(w->net);
+    mlp_backward(w->net, w->tape, d_out);
+    return sum;
+}
+
+static double twin_train(struct arena *a, struct twin *w)
+{
+    struct adadelta step = adadelta_new(a, w->net->n, 0.02);
+    double sum = 0;
+    for (int i = MOVES - 1; i > 0; i--) {
+        int j = (int)rng_range(&w->rng, 0, i);
+        struct twin_move swap = w->move[i];
+        w->move[i] = w->move[j];
+        w->move[j] = swap;
+    }
+    for (int epoch = 0; epoch < 20; epoch++) {
+        memcpy(w->before->param, w->net->param, (size_t)w->net->n * sizeof(double));
+        sum = 0;
+        for (int first = 0; first < MOVES; first += 32) {
+            sum += twin_batch(w, first, MOVES - first < 32 ? MOVES - first : 32);
+            adadelta_step(&step, w->net->param, w->net->grad);
+        }
+    }
+    return sum / MOVES;
+}
+
+/* What the head of qwalk.h says, twice: each training starts its steps anew. */
+static void training_is_as_described(void **state)
+{
+    static const struct mlp_shape shape = { .in = IN, .out = OUT, .width = 64, .hidden = 3 };
+    static const int directions[] = { OUT };
+    struct arena *a = arena_new();
+    struct twin *w = ARENA_NEW(a, struct twin);
+    struct qwalk *q = qwalk_new(5, IN, directions, 1);
+    struct rng r = rng_seed(6);
+    (void)state;
+    w->net = mlp_new(a, &shape);
+    w->before = mlp_new(a, &shape);
+    w->tape = mlp_tape_new(a, &shape, 32);
+    w->rng = rng_seed(5);
+    mlp_init(w->net, &w->rng, 1);
+    for (int i = 0; i < MOVES; i++) {
+        struct twin_move *m = &w->move[i];
+        for (int k = 0; k < IN; k++) {
+            m->from[k] = rng_float(&r);
+            m->to[k] = rng_float(&r);
+        }
+        m->direction = (int)rng_range(&r, 0, OUT - 1);
+        m->from_ms = i % 9 ? 2 * rng_unit(&r) : INFINITY;
+        m->to_ms = rng_unit(&r);
+        qwalk_add(q, 0, m->from, m->direction, m->to, m->from_ms, m->to_ms);
+    }
+    for (int round = 0; round < 2; round++) {
+        double got[OUT], x[IN];
+        float at[IN] = { 0.5f, -0.25f, 1 };
+        near(qwalk_train(q), twin_train(a, w), 1e-9);
+        qwalk_values(q, 0, at, got);
+        widen(x, at);
+        const double *want = mlp_forward(w->net, w->tape, x, 1);
+        for (int i = 0; i < OUT; i++)
+            near(got[i], want[i], 1e-9);
+    }
+    qwalk_free(q);
+    qwalk_free(NULL);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +282,7 @@ int main(void)
         cmocka_unit_test(moves_are_random_as_often_as_epsilon_says),
         cmocka_unit_test(it_learns_where_a_knob_should_go),
         cmocka_unit_test(the_seed_and_the_calls_decide),
+        cmocka_unit_test(training_is_as_described),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

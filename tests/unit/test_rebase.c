@@ -304,8 +304,8 @@ static void test_other_loops(void **state)
     must_run(h, "edit 1 loop split C N 32 4 4");
     history_rebased_print(h, &s);
     assert_string_equal(str_text(&s), "2 later steps replayed; step 2: N.1 is now another loop "
-                        "(extent 4, was 64), and 1 later step has another effect now, too; u "
-                        "undoes this change");
+                        "(extent 4, was 64), and 1 later step has another effect now, too (3); "
+                        "u undoes this change");
     const int *path = history_path(h, 0, &n, &at);
     assert_string_equal(history_state(h, path[3])->note,
                         "N.1 is now another loop (extent 4, was 64)");

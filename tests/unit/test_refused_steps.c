@@ -306,6 +306,33 @@ static const struct row nodes[] = {
       "BiasAdd is not stored in memory and cannot be prefetched: it is inlined", "" },
 };
 
+#define THREES "c2d n=1 i=4 h=8 w=8 o=4 k=3"
+static const struct row algorithms[] = {
+    { THREES " s=2", "algorithm Conv winograd m=4",
+      "winograd needs windows of 3 with stride 1 and dilation 1, but Conv has 3 taps along H,"
+      " stride 2, dilation 1", "compute Conv directly" },
+    { "c2d n=1 i=4 h=8 w=8 o=4 kh=3 kw=2", "algorithm Conv winograd m=2",
+      "winograd needs windows of 3 with stride 1 and dilation 1, but Conv has 2 taps along W,"
+      " stride 1, dilation 1", "compute Conv directly" },
+    { "gmm m=4 k=4 n=4", "algorithm C winograd m=4",
+      "winograd is an algorithm for convolutions, and C is a matmul",
+      "name the result of a c1d, c2d or c3d" },
+    { THREES, "algorithm Conv winograd m=3", "m=3: winograd has tiles of 2 or 4", "m=2 or m=4" },
+    { THREES, "algorithm Conv winograd m=2", NULL, NULL },
+    { THREES " type=f16", "algorithm Conv winograd m=2",
+      "winograd would round its transformed tiles to float16",
+      "leave out type=f16, or compute Conv directly" },
+    { "grp n=1 i=4 h=8 w=8 o=4 k=3 g=2", "algorithm Conv winograd m=4",
+      "winograd is for one group of channels, and Conv has 2", "compute Conv directly" },
+    { "x = input n=1 i=4 h=8 w=8; w = input o=4 i=4 kh=3 kw=3; y = c2d(x, w) o=4 k=3",
+      "algorithm y winograd m=2",
+      "the weights of y are no constant: they would be transformed in every call",
+      "compute y directly" },
+    { "x = input n=1 i=4 h=8 w=8; w = const o=4 i=4 kh=3 kw=3; y = c2d(x, w) o=4 k=3; "
+      "z = c2d(x, w) o=4 k=3", "algorithm y winograd m=2",
+      "another node reads the weights w as they are", "compute y directly" },
+};
+
 static void check(const struct row *rows, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -354,6 +381,12 @@ static void nodes_in_each_other_have_rules(void **state)
     check(nodes, COUNT_OF(nodes));
 }
 
+static void algorithms_have_rules(void **state)
+{
+    (void)state;
+    check(algorithms, COUNT_OF(algorithms));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +394,7 @@ int main(void)
         cmocka_unit_test(splits_and_fuses_have_rules),
         cmocka_unit_test(blocks_and_tiles_have_rules),
         cmocka_unit_test(nodes_in_each_other_have_rules),
+        cmocka_unit_test(algorithms_have_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,15 +96,15 @@ static void test_refused_comparisons(void **state)
     static const struct screen_answer row[] = {
         { "compare main", "this is the current branch", "compare takes another one" },
         { "compare nobody", "there is nothing of that name to compare",
-          "a branch, a step of one (main@3), or nest, c, asm or ablation" },
+          "a step (3), a branch, a step of one (main@3), or nest, c, asm or ablation" },
         { "compare next", "no state is marked to compare with",
           "Space on a step marks it; in B, on a branch" },
         { "bisect", "no state is marked", "Space on another step of this branch marks it, or "
           "bisect takes two steps: bisect 2 7" },
         { "bisect 0", "bisect takes two steps, and these are the same",
           "go to another step of this branch, or bisect 2 7" },
-        { "bisect 1", "this branch has no such step", "" },
-        { "mark 1", "this branch has no such step", "" },
+        { "bisect 1", "this branch has no step 1", "it has no steps yet" },
+        { "mark 1", "this branch has no step 1", "it has no steps yet" },
         { "ablate", "there is no step to leave out", "apply steps first" },
         { "lens dance", "lens knows no such word",
           "next, prev, forward, back, conflict, loop, from 0 or apply" },
