@@ -23,7 +23,7 @@ struct spot {
     int reg;                              /* register that replaces the place; -1: none */
     /* whether `reg` is the register that the only store of the place stores: this store stays */
     bool keep_store;
-    struct spot *next, *next_first, *next_last;
+    struct spot *next, *next_first;
 };
 
 struct combiner {
@@ -163,7 +163,6 @@ static void rewrite_line(struct combiner *c, struct block *out)
             continue;
         s->next_first = first[s->first - c->from];
         first[s->first - c->from] = s;
-        s->next_last = last[s->last_store - c->from];
         last[s->last_store - c->from] = s;
     }
     for (int i = c->from; i < c->to; i++) {
@@ -175,8 +174,8 @@ static void rewrite_line(struct combiner *c, struct block *out)
         if (code->kind == CODE_SET)
             use_registers(c, code);
         block_add(u, out, code);
-        for (struct spot *s = last[i - c->from]; s; s = s->next_last)
-            block_add(u, out, store_back(u, s));
+        if (last[i - c->from])            /* a statement stores to one place */
+            block_add(u, out, store_back(u, last[i - c->from]));
     }
 }
 

@@ -29,10 +29,10 @@ static void note_use(struct walk *w, const struct walk_node *v, int loop)
         use->loop = loop;
         use->times = times;
         use->access = ARENA_DUP(w->arena, v, 1);
-        use->rest.len = 0;
+        use->span.len = 0;
     }
     if (use->loop == loop)
-        vec_push(&use->rest, v->rest);
+        vec_push(&use->span, ((struct site_span){ v->rest, v->bytes }));
 }
 
 static void add_access(struct walk *w, nodes *out, const struct place *at, int site, int loop)
@@ -40,11 +40,9 @@ static void add_access(struct walk *w, nodes *out, const struct place *at, int s
     struct expr_linear l = expr_linear(w->unit.func->pool, at->base);
     int64_t bytes = w->unit.func->buffer[at->buffer].type->bytes;
     struct product *product = ARENA_ARRAY(w->arena, struct product, l.n + 1);
-    for (int i = 0; i < l.n; i++) {
-        bool var = l.term[i]->kind == EXPR_VAR;
-        product[i] = (struct product){ var ? l.term[i]->var : -1, bytes * l.coef[i], l.term[i],
+    for (int i = 0; i < l.n; i++)
+        product[i] = (struct product){ l.term[i]->var, bytes * l.coef[i], l.term[i],
                                        varies(w, l.term[i]) };
-    }
     struct walk_node v = { .kind = WALK_ACCESS, .n = l.n, .product = product,
                            .rest = bytes * (l.rest + at->rest), .buffer = at->buffer,
                            .site = (unsigned)site, .bytes = (unsigned)place_bytes(&w->unit, at) };
@@ -202,7 +200,7 @@ void walk_close(struct walk *w)
     if (!w)
         return;
     for (int i = 0; i < w->unit.sites.len; i++)
-        vec_free(&w->use[i].rest);
+        vec_free(&w->use[i].span);
     unit_close(&w->unit);
     vec_free(&w->loops);
     vec_free(&w->varying);
@@ -240,10 +238,10 @@ int walk_site_loop(const struct walk *w, int site)
     return w->use[site].access ? w->use[site].loop : -1;
 }
 
-static int by_value(const void *a, const void *b)
+static int by_rest(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
+    const struct site_span *x = a, *y = b;
+    return x->rest < y->rest ? -1 : x->rest > y->rest;
 }
 
 void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *bytes,
@@ -251,21 +249,21 @@ void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *by
 {
     const struct site_use *use = &w->use[site];
     int64_t next = INT64_MIN;
-    int n = use->access ? use->rest.len : 0;
-    int64_t *rest = xcalloc((size_t)n + 1, sizeof *rest);
+    int n = use->access ? use->span.len : 0;
+    struct site_span *span = xcalloc((size_t)n + 1, sizeof *span);
     *bytes = *lines = 0;
     for (int i = 0; i < n; i++)
-        rest[i] = use->rest.data[i];
-    qsort(rest, (size_t)n, sizeof *rest, by_value);
+        span[i] = use->span.data[i];
+    qsort(span, (size_t)n, sizeof *span, by_rest);
     for (int i = 0; i < n; i++) {
-        int64_t from = rest[i] - rest[0], to = from + use->access->bytes;
+        int64_t from = span[i].rest - span[0].rest, to = from + span[i].bytes;
         *bytes = to > *bytes ? to : *bytes;
         from = from / line_bytes > next ? from / line_bytes : next;
         to = (to + line_bytes - 1) / line_bytes;
         *lines += to > from ? to - from : 0;
         next = to > next ? to : next;
     }
-    free(rest);
+    free(span);
 }
 
 /* Returns the node of a loop among n nodes and inside of them; NULL: there is none. */

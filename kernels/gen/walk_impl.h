@@ -39,8 +39,14 @@ struct walk_kernel { int first, n; int64_t extent[6]; const struct expr *thread;
 
 /* The accesses at a site that are directly inside of `loop`.  If several loops have such accesses,
  * `loop` is the one in which they run most often, `times` times. access: the first of the accesses;
- * rest: the member `rest` of the node of each access. */
-struct site_use { int loop; double times; const struct walk_node *access; VEC(int64_t) rest; };
+ * span: the members `rest` and `bytes` of the node of each access. */
+struct site_span { int64_t rest, bytes; };
+struct site_use {
+    int loop;
+    double times;
+    const struct walk_node *access;
+    VEC(struct site_span) span;
+};
 
 struct walk {
     struct unit unit;

@@ -96,10 +96,8 @@ static int cut(struct low *w, const struct nest_state *st, int i, int l, struct 
     const struct limit *lim = &st->s->limit[l];
     int64_t c, k, reach;
     int n = 0;
-    if (!limit_form(w, st->s, i, lim, &c, &k, &reach)) {
-        out[n++] = *st;
-        return n;
-    }
+    if (!limit_form(w, st->s, i, lim, &c, &k, &reach))
+        UNREACHABLE();                    /* limit_of chose it */
     int64_t full = clamp(floor_div(lim->below - 1 - k - reach, c) + 1, x->extent);
     int64_t some = clamp(floor_div(lim->below - 1 - k, c) + 1, x->extent);
     if (w->overrun && some > full) {
@@ -116,14 +114,12 @@ static int cut(struct low *w, const struct nest_state *st, int i, int l, struct 
     return n;
 }
 
-/* Returns the first limit, from limit `from` on, that involves axis i and can cut its loop; or
- * -1. */
-static int limit_of(struct low *w, const struct stage *s, int i, int from)
+/* Returns the first limit that involves axis i and can cut its loop; or -1. */
+static int limit_of(struct low *w, const struct stage *s, int i)
 {
     int64_t c, k, reach;
-    for (int l = from; l < s->n_limits; l++)
-        if (expr_uses(s->limit[l].value, s->axis[i].var) &&
-            limit_form(w, s, i, &s->limit[l], &c, &k, &reach))
+    for (int l = 0; l < s->n_limits; l++)
+        if (limit_form(w, s, i, &s->limit[l], &c, &k, &reach))
             return l;
     return -1;
 }
@@ -133,7 +129,7 @@ int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_st
     /* whole: whether the loop stays whole.  Bound loops do, so that the threads of a block stay
      * together. */
     bool whole = axis_is_fixed(&st->s->axis[i]) || loop_is_bound(st->s->axis[i].ann);
-    int l = whole ? -1 : limit_of(w, st->s, i, 0);
+    int l = whole ? -1 : limit_of(w, st->s, i);
     if (l < 0) {
         out[0] = *st;
         return 1;

@@ -482,6 +482,62 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "  for k 3 reduce from min(h, 3) to 3\n"
       "    C[h] += A[h + k]\n",
       NULL },
+    { "two sums at once, and a parameter that nobody reads",
+      "in A[3][9]\nin B[4]\nout C[3]\nout D[3]\n"
+      "for m 3\n"
+      "  C[m] = 0\n"
+      "  D[m] = 1\n"
+      "  for k 9 reduce\n"
+      "    C[m] += A[m][k]\n"
+      "    D[m] += A[m][k] * A[m][8 - k]\n",
+      NULL },
+    { "what was loaded may be overwritten at another place",
+      "inout A[4]\nout C[4][4]\nout D[4][4]\n"
+      "for m 4\n"
+      "  for k 4\n"
+      "    C[m][k] = A[m] * 2\n"
+      "    A[k] = C[m][k] + 1\n"
+      "    D[m][k] = A[m]\n",
+      NULL },
+    { "an old value that is read on a condition only",
+      "inout A[6]\nout C[6]\n"
+      "for m 6\n"
+      "  A[m] = select(m < 2, A[m] * 2, 1)\n"
+      "  C[m] = A[m] + 3\n",
+      NULL },
+    { "unit loops among unrolled ones, and an index that falls",
+      "in A[16]\nout C[5][4]\n"
+      "for m 5\n"
+      "  for n 2 unroll\n"
+      "    for i 1 unroll\n"
+      "      for k 2 unroll\n"
+      "        C[m][2*n + i + k] = A[15 - 3*m] * 2\n",
+      NULL },
+    { "hints for places that the inner loop does not pass evenly",
+      "in A[4][8][5]\nout C[4]\n"
+      "for m 4 prefetch A 1\n"
+      "  C[m] = 0\n"
+      "  for k 40 reduce\n"
+      "    C[m] += A[m][k % 8][k / 8]\n",
+      NULL },
+    { "sums that are read before the loop, and hints out of order",
+      "in A[3][40]\nout C[3]\nout D[3]\n"
+      "for m 3 prefetch A 1\n"
+      "  C[m] = A[m][20] + A[m][0] + A[m][3]\n"
+      "  D[m] = C[m]\n"
+      "  for k 9 reduce\n"
+      "    C[m] += A[m][k]\n",
+      NULL },
+    { "a tile of which the last vector is set first",
+      "in A[2][16]\nout C[2][16]\n"
+      "tile T[2][16]\n"
+      "  for m 2 unroll\n"
+      "    for n 16 vectorize\n"
+      "      T[1 - m][n] = A[m][n]\n"
+      "  for m 2 unroll\n"
+      "    for n 16 vectorize\n"
+      "      C[m][n] = T[m][n] * 2\n",
+      NULL },
     { "a condition on the reduction variable",
       "in A[8]\ninout C[4]\n"
       "for m 4\n"

@@ -23,7 +23,7 @@ const struct program *program_with(struct arena *a, const char *spec, const char
     struct err e = {0};
     int bad;
     if (!program_replay(a, spec, line, n, &p, &bad, &e))
-        fail_msg("%s: %s: %s", spec, bad < n ? line[bad] : "", e.text);
+        fail_msg("%s: %s: %s", spec, bad >= 0 ? line[bad] : "", e.text);
     return p;
 }
 

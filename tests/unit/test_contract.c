@@ -25,6 +25,14 @@ static const struct { const char *spec, *steps, *contract, *differs, *than; } ca
       "ReLU leaves as N O/8 H W 8o instead of NOHW", "" },
     { CONV, "set output_layout original;layout set Conv \"N H W O\"", "as the caller has it", "",
       "" },
+    { "gmm m=8 k=8 n=8", "set input_layout given;layout set A KM;layout set C NM", "A KM -> C NM",
+      "A arrives as KM instead of MK; C leaves as NM instead of MN", "" },
+    /* y follows its first operand. */
+    { "a = input m=4 k=4; b = input m=4 k=4; y = add(a, b)",
+      "set input_layout given;layout set a KM", "a KM, b MK -> y KM",
+      "a arrives as KM instead of MK; y leaves as KM instead of MK", "" },
+    { "gmm m=8 k=8 n=8", "set input_layout given;layout set A KM",
+      "A KM -> C MN", "", "set input_layout given;layout reorder A K M" },
     /* Layouts without a notation, whose dims look alike; one that moves no element. */
     { "gmm m=8 k=8 n=8", "layout pad C M before=1 after=1", "A MK -> C M=10 N=8",
       "C leaves as M=10 N=8 instead of another layout with the same dims",

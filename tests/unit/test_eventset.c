@@ -11,6 +11,7 @@
 #include "profile/counters/eventset.h"
 #include "kernels/base/formula.h"
 #include "profile/counters/perfevent.h"
+#include "profile/host/machine.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail
@@ -331,6 +332,205 @@ static void sets_are_found_by_name(void **state)
     str_free(&broken);
 }
 
+/* --- Whole messages --------------------------------------------------------------------------- */
+
+#define LETTERS39 "abcdefghijklmnopqrstuvwxyzabcdefghijklm"
+#define HEX57 "123456789abcdef0123456789abcdef0123456789abcdef0123456789"
+#define CUPTI "SHORT s\nMETER cupti\n"
+
+/* at: what the error marks in its line. */
+static void messages_name_the_problem(void **state)
+{
+    static const struct { const char *text, *says, *fix, *at; } t[] = {
+        { "METER clock\n", "there is no meter 'clock' that counts events",
+          "use METER perf, perf-sw, papi or cupti", "clock" },
+        { "SHRT s\n", "SHORT, METER, CPU, EVENTSET, METRICS or LONG was expected", "", "SHRT" },
+        { "SHORTS s\n", "SHORT, METER, CPU, EVENTSET, METRICS or LONG was expected", "",
+          "SHORTS" },
+        { "CPU  \n", "there is nothing after it", "", "CPU" },
+        { HEAD "LONG\nx\n", "EVENTSET is missing, or there is nothing after it", "", "" },
+        { "SHORT s\n", "METER is missing, or there is nothing after it", "", "" },
+        { "EVENTSET\ncycles\n", "METER must stand above the events", "", "cycles" },
+        { HEAD "EVENTSET\nn cycels\n", "no event cycels of perf", "cycles", "cycels" },
+        { HEAD "EVENTSET\nnothing_alike\n", "no event nothing_alike of perf", "",
+          "nothing_alike" },
+        { HEAD "EVENTSET\npage_faults\n", "page_faults is not an event of the meter perf", "",
+          "page_faults" },
+        { "METER perf-sw\nEVENTSET\ncycles\n", "cycles is not an event of the meter perf-sw", "",
+          "cycles" },
+        { HEAD "EVENTSET\na cycles b c\n", "a line must have one event: EVENT, or NAME EVENT", "",
+          "b c" },
+        { HEAD "EVENTSET\n1a cycles\n",
+          "a name has lower-case letters, digits and _, at most 39", "", "1a" },
+        { HEAD "EVENTSET\na" LETTERS39 " cycles\n",
+          "a name has lower-case letters, digits and _, at most 39", "", "a" LETTERS39 },
+        { HEAD "EVENTSET\n" LETTERS39 " raw:0x" HEX57 "1\n",
+          "64 bytes are more than the 63 that a name may have", "", "raw:0x" HEX57 "1" },
+        { HEAD "EVENTSET\n" LETTERS39 " raw:0x" HEX57 "\n", "no event raw:0x" HEX57 " of perf",
+          "", "raw:0x" HEX57 },
+        { HEAD "EVENTSET\ncycles\nx1 cycles\ncycles instructions\n", "cycles is defined twice",
+          "", "cycles" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\n= 2\n", "NAME [UNIT] = FORMULA was expected", "",
+          "=" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\na" LETTERS39 " = 2\n",
+          "NAME [UNIT] = FORMULA was expected", "", "a" LETTERS39 },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx = 1\nx = 2\n", "x is defined twice", "", "x" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx [123456789012] = 2\n",
+          "a unit of 1 to 11 bytes and a ] were expected", "", "123456789012" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx [] = 2\n",
+          "a unit of 1 to 11 bytes and a ] were expected", "", "" },
+        { HEAD "EVENTSET\ncycles\nMETRICS\nx = 2 * nobody\n",
+          "no event of this set, and no other value, is called nobody", "", "nobody" },
+        { CUPTI "EVENTSET\nactivity:time\n", "records of activity have no time",
+          "activity:duration, activity:launches or activity:registers", "activity:time" },
+        { CUPTI "EVENTSET\nd dram\n", "dram is not the name of a metric",
+          "UNIT__NAME.ROLLUP, for example lts__t_sectors.sum", "dram" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        const struct event_set *s;
+        struct err e = {0};
+        char at[100] = "";
+        assert_false(event_set_parse(perm, "x", "", t[i].text, &s, &e));
+        if (e.at.len > 0)
+            snprintf(at, sizeof at, "%.*s", e.at.len, e.source + e.at.col - 1);
+        if (strcmp(e.text, t[i].says) != 0 || strcmp(e.fix, t[i].fix) != 0
+            || strcmp(at, t[i].at) != 0)
+            fail_msg("row %d: %s; fix: %s; at '%s'", i, e.text, e.fix, at);
+    }
+}
+
+/* A set with every part, at the longest names, and lines that are skipped. */
+static void parts_are_read(void **state)
+{
+    static const char text[] =
+        "# about\nSHORT\tone line \r\n  \nMETER perf\nCPU intel\n\nEVENTSET\n"
+        "\tcycles\n" LETTERS39 "\tinstructions  \n# none\nMETRICS\n"
+        "ipc = " LETTERS39 " / cycles\nx[12345678901]=  2 * cycles\n"
+        "LONG\nWords.\n\n# More.\n";
+    const struct event_set *s;
+    struct err e = {0};
+    (void)state;
+    if (!event_set_parse(perm, "name", "path", text, &s, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(s->name, "name");
+    assert_string_equal(s->path, "path");
+    assert_string_equal(s->summary, "one line");
+    assert_string_equal(s->meter, "perf");
+    assert_string_equal(s->cpu, "intel");
+    assert_string_equal(s->prose, "Words.\n\n# More.\n");
+    assert_int_equal(s->n, 2);
+    assert_string_equal(s->event[0].name, "cycles");
+    assert_string_equal(s->event[1].name, LETTERS39);
+    assert_string_equal(s->event[1].text, "instructions");
+    assert_int_equal(s->n_metrics, 2);
+    assert_string_equal(s->metric[0].name, "ipc");
+    assert_string_equal(s->metric[0].unit, "");
+    assert_string_equal(s->metric[0].formula, LETTERS39 " / cycles");
+    assert_string_equal(s->metric[1].unit, "12345678901");
+    assert_string_equal(s->metric[1].formula, "2 * cycles");
+}
+
+/* As many events and metrics as there is room for, and one more. */
+static void sets_have_room(void **state)
+{
+    struct str text = {0};
+    const struct event_set *s;
+    struct err e = {0};
+    (void)state;
+    for (int more = 0; more < 4; more++) {
+        int events = EVENTS_MAX + (more == 1), metrics = METRICS_MAX + (more == 2);
+        str_clear(&text);
+        str_add(&text, HEAD "EVENTSET\n");
+        for (int i = 0; i < events; i++)
+            str_printf(&text, "e%d raw:0x%x\n", i, i);
+        str_add(&text, "METRICS\n");
+        for (int i = 0; i < metrics; i++)
+            str_printf(&text, "m%d = e0 + %d\n", i, i);
+        str_add(&text, more == 3 ? "" : "LONG\nx\n");
+        assert_int_equal(event_set_parse(perm, "x", "", str_text(&text), &s, &e), more == 0);
+        const char *const says[] = { "", "there are more than 16 events",
+                                     "there are more than 16 metrics",
+                                     "LONG is missing, or there is nothing after it" };
+        assert_string_equal(e.text, says[more]);
+    }
+    str_free(&text);
+}
+
+/* PAPI's names make names without doubled or leading underscores. */
+static void names_are_made_of_events(void **state)
+{
+    static const struct { const char *event, *name; } t[] = {
+        { "perf::PAGE-FAULTS", "perf_page_faults" }, { "::A--B:", "a_b_" },
+        { "PAPI_L1_DCM", "papi_l1_dcm" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        const struct event_set *s;
+        struct err e;
+        char text[200];
+        snprintf(text, sizeof text, "SHORT s\nMETER papi\nEVENTSET\n%s\nLONG\nx\n", t[i].event);
+        assert_true(event_set_parse(perm, "x", "", text, &s, &e));
+        assert_string_equal(s->event[0].name, t[i].name);
+        assert_string_equal(s->event[0].text, t[i].event);
+    }
+}
+
+static void sets_fit_meters_and_cpus(void **state)
+{
+    static const struct { const char *meter, *set; } t[] = {
+        { "perf", "default" }, { "perf-sw", "sw" }, { "papi", "papi" }, { "cupti", "gpu" },
+    };
+    struct event_set s = { .name = "mine", .cpu = "" };
+    struct counts why = { .n = 3 };
+    char vendor[64] = "";
+    (void)state;
+    for (int i = 0; i < COUNT_OF(t); i++)
+        assert_string_equal(event_set_default(t[i].meter), t[i].set);
+    assert_true(event_set_fits(&s, &why));
+    s.cpu = machine_cpu_vendor(vendor, sizeof vendor) ? vendor : "";
+    assert_true(event_set_fits(&s, &why));
+    assert_int_equal(why.n, 3);           /* only a refusal changes it */
+    s.cpu = "nobody";
+    assert_false(event_set_fits(&s, &why));
+    char text[300];
+    snprintf(text, sizeof text, "the event set mine has raw events of nobody, and this CPU is %s: "
+             "choose another (tilescope meters --events)", vendor[0] ? vendor : "unknown");
+    assert_string_equal(why.reason, text);
+    assert_int_equal(why.n, 0);
+}
+
+/* A value that is not known leaves out the metrics with it; known ones count as they are. */
+static void metrics_need_their_values(void **state)
+{
+    static const char text[] = "SHORT s\nMETER perf\nEVENTSET\ncycles\nMETRICS\n"
+        "a [x] = time_s + 1\nb = flops + 1\nc = bytes + 1\nd = threads + 1\ne = cycles + 1\n"
+        "LONG\nx\n";
+    const struct event_set *s;
+    struct err e = {0};
+    (void)state;
+    assert_true(event_set_parse(perm, "x", "", text, &s, &e));
+    for (int without = -1; without < 4; without++) {
+        const struct known k = { without == 0 ? 0 : 10, without == 1 ? 0 : 20,
+                                 without == 2 ? 0 : 30, without == 3 ? 0 : 40 };
+        struct counts c = { .available = true };
+        struct str got = {0}, want = {0};
+        counts_add(&c, "cycles", 50);
+        event_set_derive(s, &k, &c);
+        for (int i = 0; i < c.n; i++)
+            str_printf(&got, "%s=%g%s%s ", c.count[i].name, c.count[i].value, c.count[i].unit,
+                       c.count[i].derived ? "" : "!");
+        static const char *const part[] = { "a=11x ", "b=21 ", "c=31 ", "d=41 " };
+        str_add(&want, "cycles=50! ");
+        for (int i = 0; i < 4; i++)
+            str_add(&want, i == without ? "" : part[i]);
+        str_add(&want, "e=51 ");
+        assert_string_equal(str_text(&got), str_text(&want));
+        str_free(&got);
+        str_free(&want);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -342,6 +542,12 @@ int main(void)
         cmocka_unit_test(every_formula_of_every_set_is_evaluated),
         cmocka_unit_test(metrics_of_known_counts),
         cmocka_unit_test(sets_are_found_by_name),
+        cmocka_unit_test(messages_name_the_problem),
+        cmocka_unit_test(parts_are_read),
+        cmocka_unit_test(sets_have_room),
+        cmocka_unit_test(names_are_made_of_events),
+        cmocka_unit_test(sets_fit_meters_and_cpus),
+        cmocka_unit_test(metrics_need_their_values),
     };
     perm = arena_new();
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,10 +240,34 @@ static const struct row rows[] = {
     { "gemm", "x = input m=2 k=3; w = const k=3 n=5; b = const m=1 n=5; "
       "y = gemm(x, w, b) transa=0 transb=0 alpha=1 beta=1",
       "y_Vector = reshape(b) shape=5; y = matmul(x, w, y_Vector)" },
+    { "numbers", ROWS "a = clip(x) min=-3; y = clip(a) max=5", "y = clip(x) min=-3 max=5" },
+    { "numbers", ROWS "a = clip(x) min=1 max=3; y = clip(a) min=3 max=4",
+      "y = clip(x) min=3 max=3" },
+    { "numbers", ROWS "c = const d=1 value=0; y = sub(x, c)", "y = affine(x) mul=1 add=0" },
+    { "softmax", ROWS "e = exp(x); s = reduce_sum(e) axes=2 keep=1; i = reciprocal(s); "
+      "y = mul(e, i)", "y = softmax(x) axis=2" },
+    { "projections", ROWS "u = const k=8 n=2; w = const k=8 n=5; b = const n=5; v = const k=8 n=3; "
+      "c = const n=3; p = matmul(x, w, b); q = matmul(x, u); r = matmul(x, v, c); y = sqrt(p); "
+      "z = sqrt(q); t = sqrt(r); output y, z, t",
+      "p_Ws = concat(w, v) axis=1; p_Bs = concat(b, c) axis=0; p_All = matmul(x, p_Ws, p_Bs); "
+      "p = slice(p_All) axis=2 from=0 to=5 step=1; q = matmul(x, u); "
+      "r = slice(p_All) axis=2 from=5 to=8 step=1; y = sqrt(p); z = sqrt(q); t = sqrt(r); "
+      "output y, z, t" },
 };
 
 /* Statements that have to stay as they are. */
 static const char *const kept[] = {
+    ROWS "c = const a=1 b=1 m=1 k=1 value=4; y = add(x, c)",
+    ROWS "a = affine(x) mul=2 add=0; y = exp(a)",
+    "x = input m=4 k=4; y = transpose(x) perm=1,0; z = exp(y)",
+    IMAGE "c = c2d(x, k) o=3 k=3 relu=1; y = affine(c) mul=2 add=0",
+    IMAGE "c = c2d(x, k) o=3 k=3 act=tanh; y = affine(c) mul=2 add=0",
+    IMAGE "p = pad(x) before=0,0,1,1 after=0,0,1,1 value=0; y = c2d(p, k) p=1 o=3 k=3",
+    IMAGE "p = pad(x) before=1,0,1,1 after=0,0,1,1 value=0; y = c2d(p, k) o=3 k=3",
+    "x = input n=1 c=2 h=3; k = const o=3 i=3 kw=3; p = pad(x) before=0,0,1 after=0,1,1 value=0; "
+      "y = c1d(p, k) o=3 k=3",
+    ROWS "y = input b=2 k=8 n=3; b = const n=3; s = affine(x) mul=2 add=0; z = matmul(s, y, b)",
+    ROWS "y = input b=2 k=8 n=3; s = affine(x) mul=2 add=0; z = matmul(s, y) act=relu",
     ROWS "c = const d=1 value=4; y = div(c, x)",
     ROWS "a = affine(x) mul=3 add=5; y = affine(a) mul=2 add=7; output a, y",
     ROWS "a = clip(x) min=3 max=4; y = clip(a) min=0 max=1",

@@ -163,6 +163,173 @@ static void what_is_even_is_known_well(void **state)
     simsample_free(p);
 }
 
+/* The plan of a loop of 20000 iterations of 50 accesses with an L1 of 8 lines and a quarter of its
+ * accesses as the budget.  By simsample.c: a sixteenth of the iterations, 1250, are counted whole.
+ * 3/8 of a quarter of the rest, 1757, are counted in 64 periods: 26 in each, an even number, after
+ * 26 that warm up.  A period has 18750 / 64 = 292 iterations. */
+enum { HEAD = 1250, PERIOD = 292, PERIODS = 64, EACH = 26 };
+
+enum misses { ALWAYS, EVEN_PERIODS, SECOND_HALVES };
+
+struct estimate {
+    struct site_count site;
+    struct level_count level[CACHE_LEVELS];
+    double fraction, error, done;
+    int64_t conflicts;
+};
+
+/* Runs the loop, in which iterations store to a new line where `when` says so. */
+static struct estimate estimate(enum misses when)
+{
+    struct sample_loop loop = { 20000, 50 };
+    struct cache_config cache = { .n_levels = 1, .level[0].geometry = { 4096, 4, 64 } };
+    struct cachesim *s = NULL;
+    struct estimate x = { .conflicts = 0 };
+    struct err e;
+    int64_t conflicts = 0;
+    int in_period = 0;
+    assert_true(cachesim_open(&cache, 1, &s, &e));
+    cachesim_store_site(s, 0);
+    struct simsample *p = simsample_open(1, 1, &loop, 1e6, 2.5e5, 8, 1);
+    simsample_watch(p, s);
+    simsample_conflicts(p, &conflicts);
+    for (int i = 0; i < 20000; i++) {
+        int period = (i - HEAD) / PERIOD;
+        in_period = i < HEAD || (i - HEAD) % PERIOD == 0 ? 0 : in_period;
+        if (simsample_skip(p, 0))
+            continue;
+        in_period++;
+        bool miss = when == ALWAYS
+                 || (i >= HEAD && (when == EVEN_PERIODS ? period % 2 == 0
+                                                        : in_period > EACH + EACH / 2));
+        if (miss)
+            cachesim_access(s, (uint64_t)(i + 1) << 20, 0, 4);
+        conflicts += 3;
+    }
+    x.done = simsample_done(p);
+    simsample_close(p, &x.site, x.level, &x.fraction, &x.error);
+    x.conflicts = simsample_estimated(p);
+    simsample_free(p);
+    cachesim_close(s);
+    return x;
+}
+
+/* All lines fall into one set of 4 ways: each store but the first 4 writes a line back. */
+static void counts_are_scaled_to_the_loop(void **state)
+{
+    (void)state;
+    struct estimate x = estimate(ALWAYS);
+    assert_int_equal(x.level[0].accesses, 0);            /* unknown of L1 (sim_result.h) */
+    assert_int_equal(x.level[0].misses, 20000);
+    assert_int_equal(x.site.misses[0], 20000);
+    assert_int_equal(x.level[0].writebacks, 20000 - 4);
+    assert_int_equal(x.level[0].prefetches + x.level[0].useful + x.level[0].straddled, 0);
+    assert_int_equal(x.conflicts, 60000);
+    assert_true(x.done == 1 && x.error == 0);
+    assert_true(fabs(x.fraction - (HEAD + PERIODS * EACH) / 20000.0) < 1e-12);
+}
+
+/* Half of the samples have 26 misses, half none: the variance is (32 * 26^2 - 64 * 13^2) / 63. */
+static void the_error_is_the_spread_of_the_samples(void **state)
+{
+    double weight = (20000.0 - HEAD) / (PERIODS * EACH);
+    (void)state;
+    struct estimate x = estimate(EVEN_PERIODS);
+    assert_int_equal(x.level[0].misses, (20000 - HEAD) / 2);
+    double square = 10816.0 / 63 * PERIODS * weight * weight * (1 - 1 / weight);
+    assert_true(fabs(x.error - sqrt(square) / 9375) < 1e-9);
+}
+
+/* A second half with misses only: half of the difference of the rates, in all iterations. */
+static void the_error_knows_a_trend_within_samples(void **state)
+{
+    (void)state;
+    struct estimate x = estimate(SECOND_HALVES);
+    assert_int_equal(x.level[0].misses, (20000 - HEAD) / 2);
+    assert_true(fabs(x.error - 1) < 1e-9);
+}
+
+static void each_period_has_one_sample(void **state)
+{
+    struct sample_loop loop = { 20000, 50 };
+    struct simsample *p = simsample_open(1, 1, &loop, 1e6, 2.5e5, 8, 3);
+    int run[PERIODS + 1] = { 0 }, pieces[PERIODS + 1] = { 0 };
+    bool before = true;
+    (void)state;
+    simsample_watch(p, sim);
+    for (int i = 0; i < 20000; i++) {
+        bool skip = simsample_skip(p, 0);
+        int k = (i - HEAD) / PERIOD;
+        if (i < HEAD) {
+            assert_false(skip);
+            continue;
+        }
+        before = before || (i - HEAD) % PERIOD == 0;
+        run[k] += !skip;
+        pieces[k] += !skip && before;
+        before = skip;
+    }
+    for (int k = 0; k < PERIODS; k++)
+        if (run[k] != 2 * EACH || pieces[k] != 1)
+            fail_msg("period %d: %d iterations in %d pieces", k, run[k], pieces[k]);
+    assert_int_equal(run[PERIODS], 0);    /* too few for a period */
+    simsample_free(p);
+}
+
+/* What the loops get of the budget, by the iterations that are simulated (8 lines of L1).
+ * kept: 500 + 33 * 44 of a share of 1e5 accesses; 750 + 49 * 44 of 1.5e5, half of the budget. */
+static void loops_share_the_budget(void **state)
+{
+    static const struct { double all, budget; int n, kept[2]; } t[] = {
+        { 1002000, 102000, 2, { 1952, 100 } },          /* the second is small: whole */
+        { 1200000, 300000, 1, { 2906 } },               /* 2e5 accesses are outside of loops */
+        { 1000000, 1000000, 1, { 20000 } },
+    };
+    struct sample_loop loop[] = { { 20000, 50 }, { 100, 20 } };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        struct simsample *p = simsample_open(1, t[i].n, loop, t[i].all, t[i].budget, 8, 1);
+        simsample_watch(p, sim);
+        assert_int_equal(simsample_cuts(p), t[i].kept[0] < 20000);
+        for (int l = 0; l < t[i].n; l++) {
+            int kept = 0;
+            for (double k = 0; k < loop[l].iterations; k++)
+                kept += !simsample_skip(p, l);
+            if (kept != t[i].kept[l])
+                fail_msg("row %d, loop %d: %d iterations", i, l, kept);
+        }
+        simsample_free(p);
+    }
+}
+
+#define MORE(what, n) "simulated " what " accesses, more than the budget of " n ": "
+static void what_is_simulated_is_told(void **state)
+{
+    static const struct { struct sample_loop loop; int n; double all, budget; int lines;
+                          const char *how; } t[] = {
+        { { 20000, 50 }, 1, 1e6, 1000, 8, MORE("a sample of 1.78e+04", "1e+03")
+          "a sample cannot be smaller: 8 pieces, each with the L1 warmed up before it" },
+        { { 63, 1000 }, 1, 63000, 1000, 8, MORE("all 6.3e+04", "1e+03")
+          "a loop with fewer than 64 iterations is not sampled" },
+        { { 64, 1000 }, 1, 64000, 1000, 8, MORE("a sample of 3.4e+04", "1e+03")
+          "a sample cannot be smaller: 8 pieces, each with the L1 warmed up before it" },
+        { { 64, 1000 }, 1, 64000, 1000, 16, MORE("all 6.4e+04", "1e+03")
+          "8 samples, each with the L1 warmed up before it, would cover the whole run" },
+        { { 0, 0 }, 0, 5000, 1000, 8, MORE("all 5e+03", "1e+03")
+          "there is no outer loop to sample" },
+        { { 0, 0 }, 0, 1251, 1000, 8, MORE("all 1.25e+03", "1e+03")
+          "there is no outer loop to sample" },
+        { { 0, 0 }, 0, 1250, 1000, 8, "" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        struct simsample *p = simsample_open(1, t[i].n, &t[i].loop, t[i].all, t[i].budget,
+                                             t[i].lines, 1);
+        assert_string_equal(simsample_how(p), t[i].how);
+        simsample_free(p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +338,12 @@ int main(void)
         cmocka_unit_test(every_piece_is_warmed_up),
         cmocka_unit_test(loops_beyond_the_most_are_simulated_whole),
         cmocka_unit_test(what_is_even_is_known_well),
+        cmocka_unit_test(counts_are_scaled_to_the_loop),
+        cmocka_unit_test(the_error_is_the_spread_of_the_samples),
+        cmocka_unit_test(the_error_knows_a_trend_within_samples),
+        cmocka_unit_test(each_period_has_one_sample),
+        cmocka_unit_test(loops_share_the_budget),
+        cmocka_unit_test(what_is_simulated_is_told),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,7 @@
 /* kernels/base/subprocess: output, exit, limits, cancelling. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,8 +13,10 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "kernels/base/arena.h"
+#include "kernels/base/cleanup.h"
 #include "kernels/base/deadline.h"
 #include "kernels/base/subprocess.h"
 #include "tests/unit/temp_dir.h"
@@ -354,6 +357,117 @@ static void finding(void **state)
     str_free(&path);
 }
 
+/* Folders are searched in order, for regular files that can be run; "" is the working directory. */
+static void programs_are_found_in_folders(void **state)
+{
+    static const struct { const char *folders, *path; } rows[] = {
+        { "plain:folder:first:second", "first/prog" }, { "second:first", "second/prog" },
+        { "first", "first/prog" }, { "plain:folder", "untouched" }, { "", "./prog" },
+        { "plain:", "./prog" }, { ":first", "./prog" }, { "firs", "untouched" },
+    };
+    static const char *const folder[] = { "plain", "folder", "folder/prog", "first", "second" };
+    static const struct { const char *path; mode_t mode; } file[] = {
+        { "plain/prog", 0600 }, { "first/prog", 0700 }, { "second/prog", 0700 }, { "prog", 0700 },
+    };
+    char *here = getcwd(NULL, 0);
+    (void)state;
+    assert_int_equal(chdir(temp_dir(NULL)), 0);
+    for (int i = 0; i < COUNT_OF(folder); i++)
+        assert_int_equal(mkdir(folder[i], 0700), 0);
+    for (int i = 0; i < COUNT_OF(file); i++)
+        close(open(file[i].path, O_CREAT | O_WRONLY, file[i].mode));
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct str path = {0};
+        str_add(&path, "untouched");
+        bool found = !streq(rows[i].path, "untouched");
+        assert_int_equal(subprocess_find_in("prog", rows[i].folders, &path), found);
+        assert_int_equal(subprocess_find_in("prog", rows[i].folders, NULL), found);
+        assert_string_equal(str_text(&path), rows[i].path);
+        str_free(&path);
+    }
+    assert_int_equal(chdir(here), 0);
+    free(here);
+    char *path = xstrdup(getenv("PATH") ? getenv("PATH") : "");
+    unsetenv("PATH");
+    assert_true(subprocess_find("sh", NULL));
+    setenv("PATH", path, 1);
+    free(path);
+}
+
+/* Output of 1 MiB is whole; of more, the last line is not. */
+static void a_cut_output_ends_with_a_line(void **state)
+{
+    static const struct { const char *script; bool cut; size_t len; } rows[] = {
+        { "head -c 1048576 /dev/zero", false, 1 << 20 },
+        { "echo one; head -c 1048573 /dev/zero", true, 4 },
+        { "head -c 1048577 /dev/zero", true, 0 },
+        { "printf 'one\\ntwo'", false, 7 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct subprocess_result r = run_sh(rows[i].script, 10);
+        assert_int_equal(r.cut, rows[i].cut);
+        subprocess_drop_half_line(&r);
+        assert_int_equal(r.out.len, rows[i].len);
+        assert_int_equal(r.out.data[r.out.len], '\0');
+        str_free(&r.out);
+    }
+}
+
+static void cancels_are_told(void **state)
+{
+    const char *const argv[] = { "sleep", "30", NULL };
+    struct cancel c = {0};
+    struct subprocess_result r;
+    struct err e = {0};
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, raise_soon, &c), 0);
+    assert_false(subprocess_run(argv, 0, &c, &r, &e));
+    pthread_join(thread, NULL);
+    assert_string_equal(e.text, "sleep was cancelled");
+    assert_false(subprocess_run(argv, 0, &c, &r, &e));
+    assert_string_equal(e.text, "cancelled before sleep was started");
+    assert_int_equal(r.exit_code, -1);
+}
+
+/* Notes have as many places as there are; a forgotten one is free again. */
+static void notes_of_files_are_cleaned_up(void **state)
+{
+    char path[2][300], *longer = xcalloc(PATH_MAX + 1, 1);
+    int slot[CLEANUP_SLOTS], status, n = 0;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "%s/file", temp_dir(NULL));
+        close(open(path[i], O_CREAT | O_WRONLY, 0600));
+    }
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        cleanup_note_file(path[0]);
+        cleanup_forget(cleanup_note_file(path[1]));
+        cleanup_forget(-1);
+        cleanup_set_leader(-1, 1);
+        cleanup_now();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(access(path[0], F_OK), -1);
+    assert_int_equal(access(path[1], F_OK), 0);
+    memset(longer, 'x', PATH_MAX);
+    assert_int_equal(cleanup_note_file(longer), -1);
+    longer[PATH_MAX - 1] = '\0';
+    while (n < CLEANUP_SLOTS && (slot[n] = cleanup_note_file(longer)) >= 0)
+        n++;
+    assert_int_equal(n, CLEANUP_SLOTS);
+    assert_int_equal(cleanup_note_file(path[1]), -1);
+    cleanup_forget(slot[n / 2]);
+    assert_int_equal(cleanup_note_file(path[1]), slot[n / 2]);
+    for (int i = 0; i < n; i++)
+        cleanup_forget(slot[i]);
+    free(longer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +481,9 @@ int main(void)
         cmocka_unit_test(odd_ends), cmocka_unit_test(missing_programs),
         cmocka_unit_test(cancelling), cmocka_unit_test(from_many_threads),
         cmocka_unit_test(starting_is_quick), cmocka_unit_test(finding),
+        cmocka_unit_test(programs_are_found_in_folders),
+        cmocka_unit_test(a_cut_output_ends_with_a_line), cmocka_unit_test(cancels_are_told),
+        cmocka_unit_test(notes_of_files_are_cleaned_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

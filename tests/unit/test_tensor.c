@@ -195,7 +195,7 @@ static void tensor_blocks_are_right(void **state)
 
 static void the_text_is_as_before(void **state)
 {
-    static const int which[] = { 0, 4, 6, 9, 10 };
+    static const int which[] = { 0, 4, 6, 9, 10, 11 };
     (void)state;
     struct arena *a = arena_new();
     struct str out = {0};
