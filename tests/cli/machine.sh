@@ -11,6 +11,8 @@ first=$(cat "$file")
 t 0 '"bandwidth_gb_s": \[' machine --json
 t 0 '^  plain ' machine
 t 0 '^  DRAM, copy ' machine
+t 0 '^  L1 .* [0-9]+ KiB a core$' machine
+t 0 '^  DRAM .* [0-9]+ MiB a core$' machine
 same 'later calls measure nothing' "$first" "$(cat "$file")"
 # What a terminal shows: nothing is left of the progress.
 if command -v script > /dev/null; then

@@ -18,7 +18,7 @@ static const struct gpu_site load = { MEMORY_GLOBAL, false, 0, 0 };
 static struct gpusim *open_gpu(const char *text, uint64_t bytes)
 {
     struct gpu_device d;
-    struct gpusim *s;
+    struct gpusim *s = NULL;
     struct err e;
     if (!gpu_device_parse(text, &d, &e) || !gpusim_open(&d, 1, &load, 0, bytes, &s, &e))
         fail_msg("%s", e.text);
@@ -124,7 +124,7 @@ static void strides_are_found(void **state)
 
 static void large_buffers_are_refused(void **state)
 {
-    struct gpusim *s;
+    struct gpusim *s = NULL;
     struct err e = {0};
     (void)state;
     assert_false(gpusim_open(gpu_device_default(), 1, &load, 1 << 20,

@@ -626,6 +626,7 @@ static void lines_of_the_network_are_completed(void **state)
     assert_string_equal(completions_of(m, "bl"), "");            /* blame is refused here */
     assert_string_equal(completions_of(m, "w"), "w wq ");
     assert_string_equal(completions_of(m, "module "), "cut join ");
+    assert_string_equal(completions_of(m, "module c"), "cut ");
     while (!strstr(m->network->made->net->task[model_kernel(m)].spec, "Relu"))
         press(m, "Down");
     assert_string_equal(completions_of(m, "module cut "), "b s a ");     /* selected ones first */

@@ -188,7 +188,7 @@ static void widen(double *to, const float *x)
 /* Computes the gradient of n moves from `first` on.  Returns the sum of their squared errors. */
 static double twin_batch(struct twin *w, int first, int n)
 {
-    double sum = 0, d_out[32 * OUT] = {0}, goal[32], x[32 * IN];
+    double sum = 0, d_out[32 * OUT] = {0}, goal[32], x[32 * IN] = {0};
     for (int i = 0; i < n; i++)
         widen(x + i * IN, w->move[first + i].to);
     const double *out = mlp_forward(w->before, w->tape, x, n);

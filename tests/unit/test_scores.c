@@ -17,7 +17,7 @@ static struct features features_after(struct arena *a, const char *spec, const c
 {
     const struct program *p;
     const struct func *f;
-    struct features x;
+    struct features x = {0};
     struct err e;
     int bad;
     if (!program_replay(a, spec, &line, line ? 1 : 0, &p, &bad, &e) || !program_lower(p, &f, &e)
