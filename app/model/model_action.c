@@ -35,6 +35,39 @@ static bool tensor_allows(const struct model *m, const char *line, struct err *e
                                                 : program_layout_is_free(model_program(m), t, e);
 }
 
+/* A line that ends with a blank is kept whole: the user adds a name or a number to it. */
+void model_keep_head(struct model *m)
+{
+    const char *line = str_text(&m->prompt.line);
+    int step = model_step_at(line), head = 0;
+    bool quoted = str_starts(line + step, "layout set ");
+    struct str kept = {0};
+    if (quoted || step == 0)
+        sscanf(line + step, "%*s %*s %*s %n", &head);
+    if (!quoted && m->prompt.line.len > 0 && line[m->prompt.line.len - 1] == ' ')
+        head = (int)m->prompt.line.len - step;
+    str_add_n(&kept, line, (size_t)(step + head));
+    str_add(&kept, quoted && head > 0 ? "\"" : "");
+    prompt_keep(&m->prompt, str_text(&kept), (size_t)(head > 0 ? step : 0));
+    str_free(&kept);
+}
+
+/* Opens the prompt again with a line that was refused, so that the user can correct it.  C-u keeps
+ * what it kept before. */
+void model_prompt_again(struct model *m, const char *line)
+{
+    bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");
+    size_t less = m->prompt.kept_less;
+    struct str kept = {0};
+    str_add(&kept, str_text(&m->prompt.kept));
+    prompt_open(&m->prompt, save ? PROMPT_SAVE : ':', save ? line + 2 : line);
+    if (str_starts(line, str_text(&kept)))
+        prompt_keep(&m->prompt, str_text(&kept), less);
+    else
+        model_keep_head(m);
+    str_free(&kept);
+}
+
 static void ask_line(struct model *m, const char *line)
 {
     struct str s = {0};

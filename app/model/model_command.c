@@ -563,30 +563,6 @@ bool model_command(struct model *m, const char *line)
     return ok;
 }
 
-void model_keep_head(struct model *m)
-{
-    const char *line = str_text(&m->prompt.line);
-    int step = model_step_at(line), head = 0;
-    bool quoted = str_starts(line + step, "layout set ");
-    struct str kept = {0};
-    if (quoted || step == 0)
-        sscanf(line + step, "%*s %*s %*s %n", &head);
-    str_add_n(&kept, line, (size_t)(step + head));
-    str_add(&kept, quoted && head > 0 ? "\"" : "");
-    prompt_keep(&m->prompt, str_text(&kept), (size_t)(head > 0 ? step : 0));
-    str_free(&kept);
-}
-
-/* Opens the prompt again with a line that was refused, so that the user can correct it. */
-void model_prompt_again(struct model *m, const char *line)
-{
-    bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");
-    bool by_key = m->prompt.kept.len > 0;
-    prompt_open(&m->prompt, save ? PROMPT_SAVE : ':', save ? line + 2 : line);
-    if (by_key)
-        model_keep_head(m);
-}
-
 bool model_run(struct model *m, const char *line)
 {
     model_echo(m, line);

@@ -247,23 +247,23 @@ static bool two_states(struct model *m, const char *arg, int state[2])
     return state[0] >= 0 && state[1] >= 0;
 }
 
-/* Refuses to bisect from a state that is not on this branch.  The fix names the steps of this
- * branch that the state lacks. */
-static bool refuse_other_branch(struct model *m, const char *what, int state)
+/* Refuses to bisect between two states of which neither leads to the other.  If the second is the
+ * current state, the fix names the steps of this branch that the first lacks. */
+static bool refuse_other_branch(struct model *m, const char *what, const int state[2])
 {
     const struct history *h = m->session->history;
+    if (state[1] != history_current(h)->id)
+        return model_say_error(m, "bisect takes two steps of one branch, and neither of these leads "
+                               "to the other", "bisect 2 7 takes two steps of this branch");
     struct str s = {0}, fix = {0};
     int n, at, shared = 0;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
-    while (shared + 1 < n && history_leads(h, path[shared + 1], state))
+    while (shared + 1 < n && history_leads(h, path[shared + 1], state[0]))
         shared++;
     str_printf(&s, "bisect takes two steps of one branch, and the %s one is not on this branch",
                what);
-    if (shared < at)
-        str_printf(&fix, "bisect %d %d takes the steps since the two parted; = compares them",
-                   shared, at);
-    else
-        str_add(&fix, "Space on a step of this branch marks it; = compares the branches");
+    str_printf(&fix, "bisect %d %d takes the steps since the two parted; = compares them", shared,
+               at);
     model_say_error(m, str_text(&s), str_text(&fix));
     str_free(&s);
     str_free(&fix);
@@ -285,7 +285,7 @@ bool model_bisect(struct model *m, const char *arg)
                                "the marked one", "go to another step of this branch, or "
                                "bisect 2 7");
     if (!before && !history_leads(h, state[1], state[0]))
-        return refuse_other_branch(m, what, state[0]);
+        return refuse_other_branch(m, what, state);
     want(m, JOB_BISECT);
     k->from = state[!before];
     k->to = state[before];

@@ -131,8 +131,9 @@ static const char *group_of(const struct model *m, const char *line, struct err 
     bool loop = has_step("loop", step), layout = has_step("layout", step);
     if (!model_lacks_group(m, line))
         return NULL;
-    if (loop && layout && replaced_group(m, line))
-        return replaced_group(m, line);
+    const char *group = loop && layout ? replaced_group(m, line) : NULL;
+    if (group)
+        return group;
     const struct program *p = before_step(m, line);
     if (!p)
         return loop ? "loop" : "layout";  /* running the line will refuse its number */

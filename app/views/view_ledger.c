@@ -243,8 +243,9 @@ static enum style put_misses(struct str *s, const struct ledger_cell *c)
 static enum style put_mark(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
-    str_add(s, r->note && !r->held ? "*" : "");                /* describe_row explains the star */
-    str_add(s, r->held ? "! " : !r->m ? r->note ? " " : "" : !r->m->verified ? "✗ "
+    if (r->note && !r->held)
+        str_add(s, r->m ? "*" : "* ");    /* describe_row explains the star */
+    str_add(s, r->held ? "! " : !r->m ? "" : !r->m->verified ? "✗ "
              : measurement_noisy(r->m) ? "~✓ " : "✓ ");
     return r->held || (r->m && !r->m->verified) ? STYLE_BAD : STYLE_GOOD;
 }
@@ -469,7 +470,7 @@ static bool describe_row(const struct model *m, const struct ledger_row *r, int 
         describe_simulated(r->m, out);
     size_t plain = out->len;
     if (r->note)
-        str_printf(out, "; %s", r->note);
+        str_printf(out, r->held ? "; %s" : "; * %s", r->note);
     int by = history_replaced_by(m->session->history, i);
     if (by > 0)
         str_printf(out, "; no effect: by step %d the loop runs in another way", by);

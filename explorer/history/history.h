@@ -111,11 +111,12 @@ void history_forget_measured(struct history *h, int state);
  * replayed; `renamed`, `held`: how many of these were renamed or held.
  * `first_held`: number of the first of these that is held; 0: none.  `kept`: the branch that keeps
  * the measured steps as they were before the change; NULL: none. */
+#define REBASED_LISTED 8                  /* most steps that a message lists */
 struct rebased {
     const char *what;
     int at, from, replayed, renamed, held, first_held;
-    /* how many steps got a new note (struct state), and the number of the first of them */
-    int other, first_other;
+    /* how many steps got a new note (struct state), and the numbers of the first of them */
+    int other, other_at[REBASED_LISTED];
     const char *kept;
 };
 const struct rebased *history_rebased(const struct history *h);

@@ -6,7 +6,6 @@
 #include "explorer/history/history_impl.h"
 #include "explorer/history/rename.h"
 
-#define MOST_LISTED 8                     /* most held steps that a message lists */
 
 /* A step of the branch after the change.  `was`: the state that the step made before the change;
  * -1: the step is new. */
@@ -136,8 +135,9 @@ static void note_other_loops(struct replay *r, const struct state *old, const ch
                                    r->h->states.data[s->parent]->program, step, &note))
             || note_idle_split(s, old, step, a, &note))) {
         s->note = arena_strdup(a, str_text(&note));
+        if (r->did.other < REBASED_LISTED)
+            r->did.other_at[r->did.other] = r->number;
         r->did.other++;
-        r->did.first_other = r->did.first_other ? r->did.first_other : r->number;
     }
     str_free(&note);
 }
@@ -420,17 +420,17 @@ bool history_apply_held(struct history *h, const char *line, const char *origin,
 static void print_other(const struct history *h, struct str *out)
 {
     const struct rebased *did = &h->rebased;
-    int n, at, listed = 0;
+    int n, at;
     const int *path = history_path(h, h->current, &n, &at);
-    const char *note = did->first_other < n ? h->states.data[path[did->first_other]]->note : NULL;
-    str_printf(out, "; step %d: %s", did->first_other, note ? note : "");
-    if (did->other > 1)
-        str_printf(out, ", and %d later step%s another effect now, too (", did->other - 1,
-                   did->other > 2 ? "s have" : " has");
-    for (int i = did->first_other + 1; did->other > 1 && i < n && listed <= MOST_LISTED; i++)
-        if (history_state(h, path[i])->note && listed++ < MOST_LISTED)
-            str_printf(out, "%s%d", listed > 1 ? ", " : "", i);
-    str_add(out, did->other <= 1 ? "" : listed > MOST_LISTED ? ", ...)" : ")");
+    const char *note = did->other_at[0] < n ? h->states.data[path[did->other_at[0]]]->note : NULL;
+    str_printf(out, "; step %d: %s", did->other_at[0], note ? note : "");
+    if (did->other == 1)
+        return;
+    str_printf(out, ", and %d later step%s another effect now, too (", did->other - 1,
+               did->other > 2 ? "s have" : " has");
+    for (int i = 1; i < did->other && i < REBASED_LISTED; i++)
+        str_printf(out, "%s%d", i > 1 ? ", " : "", did->other_at[i]);
+    str_add(out, did->other > REBASED_LISTED ? ", ...)" : ")");
 }
 
 /* Appends "; 2 no longer apply and are kept for repair (steps 6, 8)". */
@@ -442,10 +442,10 @@ static void print_held(const struct history *h, struct str *out)
     str_printf(out, "; %d no longer appl%s and %s kept for repair (step%s ", did->held,
                did->held == 1 ? "ies" : "y", did->held == 1 ? "is" : "are",
                did->held == 1 ? "" : "s");
-    for (int i = did->first_held; i < n && listed <= MOST_LISTED; i++)
-        if (history_state(h, path[i])->held && listed++ < MOST_LISTED)
+    for (int i = did->first_held; i < n && listed <= REBASED_LISTED; i++)
+        if (history_state(h, path[i])->held && listed++ < REBASED_LISTED)
             str_printf(out, "%s%d", listed > 1 ? ", " : "", i);
-    str_add(out, listed > MOST_LISTED ? ", ...)" : ")");
+    str_add(out, listed > REBASED_LISTED ? ", ...)" : ")");
 }
 
 void history_rebased_print(const struct history *h, struct str *out)

@@ -31,7 +31,7 @@ static void split_condition(struct exprs *p, const struct expr *e, const struct 
     }
 }
 
-/* Moves the comment of a branch that vanishes to its first statement. */
+/* Moves the comment of a branch that vanishes to its first statement, unless that has one. */
 static void hand_down_note(const struct code *branch)
 {
     struct code *first = branch->body.n ? branch->body.item[0] : NULL;

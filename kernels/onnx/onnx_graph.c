@@ -523,7 +523,7 @@ const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name)
     with.in = ARENA_DUP(m->arena, m->in, m->n_in);
     with.out = ARENA_DUP(m->arena, m->out, m->n_out);
     for (size_t n = strlen(name); n > 0 && !t; n--) {
-        if (name[n] != '?')
+        if (name[n] != '?' || name[n + 1] == '\0')
             continue;
         onnx_open_dims(&with);
         if (onnx_set_dims(&with, name + n + 1, &e))

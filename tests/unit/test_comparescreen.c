@@ -239,6 +239,11 @@ static void branches_can_be_marked(void **state)
     type_line(m, "bisect");
     assert_shows(m, "the marked one is not on this branch");
     assert_shows(m, "bisect 2 3 takes the steps since the two parted; = compares them");
+    press(m, "Esc");
+    type_line(m, "goto 2");
+    type_line(m, "bisect 3 other");
+    assert_shows(m, "neither of these leads to the other");
+    type_line(m, "goto 3");
     type_line(m, "mark nobody");
     assert_shows(m, "there is no branch \"nobody\"");
     press(m, "Esc");

@@ -1233,6 +1233,12 @@ static void test_clearing_the_prompt(void **state)
     assert_int_equal(m->prompt.line.len, 0);
     press(m, "Esc Tab 3 e Home C-Right C-Right C-Right Right Del C-u");  /* the quote is lost */
     assert_string_equal(str_text(&m->prompt.line), "layout set C \"\"");
+    press(m, "Esc b fast@2 C-u");                        /* the command of a key */
+    assert_string_equal(str_text(&m->prompt.line), "branch ");
+    press(m, "fast@2 Enter C-u");                        /* after a refusal as well */
+    assert_string_equal(str_text(&m->prompt.line), "branch ");
+    press(m, "C-u");
+    assert_int_equal(m->prompt.line.len, 0);
     press(m, "Esc w");
     assert_shows(m, "save as: gmm.yaml");
     assert_shows(m, "C-u empties the name");

@@ -289,6 +289,27 @@ static void moves_count_the_others(void **state)
     history_free(h);
 }
 
+/* Only the steps that this change gives another effect are listed, not those of earlier changes. */
+static void other_loops_are_listed(void **state)
+{
+    (void)state;
+    struct history *h = must_open("gmm m=64 k=32 n=512");
+    struct str s = {0};
+    must_run(h, "loop split C N 32");
+    must_run(h, "loop split C M 8");
+    must_run(h, "loop unroll C M.1");
+    must_run(h, "loop unroll C N.1");
+    must_run(h, "loop serial C M.1");
+    must_run(h, "edit 1 loop split C N 32 4 4");           /* step 4 gets a note */
+    must_run(h, "edit 2 loop split C M 8 4 2");
+    history_rebased_print(h, &s);
+    assert_string_equal(str_text(&s), "3 later steps replayed; step 3: M.1 is now another loop "
+                        "(extent 4, was 8), and 1 later step has another effect now, too (5); u "
+                        "undoes this change");
+    str_free(&s);
+    history_free(h);
+}
+
 /* A name that a change gives to another part of a split loop is pointed out. */
 static void test_other_loops(void **state)
 {
@@ -649,6 +670,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes), cmocka_unit_test(test_held),
         cmocka_unit_test(test_reasons),
+        cmocka_unit_test(other_loops_are_listed),
         cmocka_unit_test(test_other_loops), cmocka_unit_test(test_idle_splits),
         cmocka_unit_test(test_moves_beside_undone_steps),
         cmocka_unit_test(moves_count_the_others),
