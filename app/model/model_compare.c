@@ -253,8 +253,8 @@ static bool refuse_other_branch(struct model *m, const char *what, const int sta
 {
     const struct history *h = m->session->history;
     if (state[1] != history_current(h)->id)
-        return model_say_error(m, "bisect takes two steps of one branch, and neither of these leads "
-                               "to the other", "bisect 2 7 takes two steps of this branch");
+        return model_say_error(m, "bisect takes two steps of one branch, and neither of these "
+                               "leads to the other", "bisect 2 7 takes two steps of this branch");
     struct str s = {0}, fix = {0};
     int n, at, shared = 0;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
