@@ -22,8 +22,8 @@ static bool matches(const struct inquiry *q, const struct tuning_opts *o,
 }
 
 /* Sets *out to whether no record of a run is seen to be missing: its trials are numbered 1, 2, ...,
- * at least up to the number before its final (which older versions called budget + 1), and it has a
- * final if a trial is right.  A settled run that was resumed can have more trials than that. */
+ * at least up to the number before its final, and it has a final if a trial is right.  A settled
+ * run that was resumed can have more trials than that. */
 static bool is_whole(struct inquiry *q, const struct record_run *run, struct err *e, bool *out)
 {
     struct record_filter f = { .run = run->id };
@@ -40,8 +40,7 @@ static bool is_whole(struct inquiry *q, const struct record_run *run, struct err
         trials += trial && rec[i].trial != last;
         last = trial ? rec[i].trial : last;
     }
-    bool fits = final <= trials + 1 || final == run->budget + 1;
-    *out = trials > 0 && last == trials && (final > 0 ? fits : !right);
+    *out = trials > 0 && last == trials && (final > 0 ? final <= trials + 1 : !right);
     return true;
 }
 
