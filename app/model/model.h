@@ -187,9 +187,9 @@ struct model {
     bool measure_all;                    /* whether to measure every state of the branch */
     bool numbers_asked;  /* whether the user asked for numbers (m, M): they are worth saving */
     bool newest;  /* whether to keep the next measurement of the current state even if slower */
-    int threads;
-    int cores;                           /* number of cores that this process may run on */
-    bool baselines_chosen; unsigned baselines;  /* chosen by the user; 1 << enum vendor_library */
+    int threads, cores;                  /* cores: how many this process may run on */
+    bool baselines_chosen;               /* whether the user chose the baselines, maybe none */
+    unsigned baselines;                  /* 1 << enum vendor_library */
     struct job_settings set;
     /* The settings as a measurement names them.  compiler: its version; "": neither compiler nor
      * target was ever chosen, or the compiler is missing.  cache: the simulated caches; 0 levels:

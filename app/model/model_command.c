@@ -348,7 +348,7 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
         m->message.stays = did->held > 0 || did->renamed > 0 || did->other > 0 || did->kept
                         || what.len > said;
         str_free(&what);
-        m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->first_held : did->at;
+        m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->held_at[0] : did->at;
     }
 }
 

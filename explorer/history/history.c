@@ -362,28 +362,25 @@ static void remove_branch(struct history *h, int b)
 
 bool history_branch_delete(struct history *h, const char *name, struct err *e)
 {
-    int b = find_branch(h, name), had = h->branches.len;
     size_t n = strlen(name);
-    for (int i = had - 1; n > 0 && name[n - 1] == '*' && i >= 0; i--) {
-        if (strncmp(h->branches.data[i].name, name, n - 1) != 0)
+    bool all = n > 0 && name[n - 1] == '*';       /* of all that begin as `name` does */
+    int found = -1, had = h->branches.len;
+    for (int i = had - 1; i >= 0; i--) {
+        const char *own = h->branches.data[i].name;
+        if (all ? strncmp(own, name, n - 1) != 0 : !streq(own, name))
             continue;
-        b = i;
+        found = i;
         if (i != h->current)
             remove_branch(h, i);
     }
     if (h->branches.len < had)
         return true;
-    if (b < 0)
+    if (found < 0)
         return no_such_branch(h, name, e);
-    name = h->branches.data[b].name;
-    if (b == h->current) {
-        err_set(e, ERR_NAME, "branch \"%s\" is the current one and cannot be deleted", name);
-        return err_fix(e, h->branches.len > 1
-                          ? "switch to another branch first"
-                          : "it is the only branch; `goto 0` goes back to its start");
-    }
-    remove_branch(h, b);
-    return true;
+    err_set(e, ERR_NAME, "branch \"%s\" is the current one and cannot be deleted",
+            h->branches.data[found].name);
+    return err_fix(e, had > 1 ? "switch to another branch first"
+                              : "it is the only branch; `goto 0` goes back to its start");
 }
 
 void history_forget_measured(struct history *h, int state)

@@ -109,12 +109,12 @@ void history_forget_measured(struct history *h, int state);
  * step after the change; of a dropped step, the number that it had.  `from`: the number that an
  * edited step had before it moved up; 0: it did not move.  `replayed`: how many other steps were
  * replayed; `renamed`, `held`: how many of these were renamed or held.
- * `first_held`: number of the first of these that is held; 0: none.  `kept`: the branch that keeps
+ * `held_at`: the numbers of the first of these that are held.  `kept`: the branch that keeps
  * the measured steps as they were before the change; NULL: none. */
 #define REBASED_LISTED 8                  /* most steps that a message lists */
 struct rebased {
     const char *what;
-    int at, from, replayed, renamed, held, first_held;
+    int at, from, replayed, renamed, held, held_at[REBASED_LISTED];
     /* how many steps got a new note (struct state), and the numbers of the first of them */
     int other, other_at[REBASED_LISTED];
     const char *kept;

@@ -119,6 +119,13 @@ static bool note_idle_split(const struct state *s, const struct state *old, cons
     return true;
 }
 
+static void count_step(int *n, int at[REBASED_LISTED], int number)
+{
+    if (*n < REBASED_LISTED)
+        at[*n] = number;
+    (*n)++;
+}
+
 /* Sets the note of the last state if names in its step now mean other loops, or if its split no
  * longer divides anything.  Otherwise the state takes the note of `old`, which it replaces. */
 static void note_other_loops(struct replay *r, const struct state *old, const char *text)
@@ -135,9 +142,7 @@ static void note_other_loops(struct replay *r, const struct state *old, const ch
                                    r->h->states.data[s->parent]->program, step, &note))
             || note_idle_split(s, old, step, a, &note))) {
         s->note = arena_strdup(a, str_text(&note));
-        if (r->did.other < REBASED_LISTED)
-            r->did.other_at[r->did.other] = r->number;
-        r->did.other++;
+        count_step(&r->did.other, r->did.other_at, r->number);
     }
     str_free(&note);
 }
@@ -223,8 +228,7 @@ static bool replay_step(struct replay *r, const struct rebase_item *x)
         add_state(r, line[0], next, NULL, x->was);
         return true;
     }
-    r->did.held++;
-    r->did.first_held = r->did.first_held ? r->did.first_held : r->number;
+    count_step(&r->did.held, r->did.held_at, r->number);
     add_state(r, s->text, p, why_held(a, p, s, &own, &why, n, line), x->was);
     return true;
 }
@@ -415,6 +419,14 @@ bool history_apply_held(struct history *h, const char *line, const char *origin,
     return true;
 }
 
+/* Appends "6, 8)": the numbers of n steps from the one at `from` on, as far as they are known. */
+static void print_steps(const int at[REBASED_LISTED], int from, int n, struct str *out)
+{
+    for (int i = from; i < n && i < REBASED_LISTED; i++)
+        str_printf(out, "%s%d", i > from ? ", " : "", at[i]);
+    str_add(out, n > REBASED_LISTED ? ", ...)" : ")");
+}
+
 /* Appends "; step 4: N.1 is now another loop (extent 4, was 24), and 2 later steps have another
  * effect now, too (6, 8)". */
 static void print_other(const struct history *h, struct str *out)
@@ -428,24 +440,16 @@ static void print_other(const struct history *h, struct str *out)
         return;
     str_printf(out, ", and %d later step%s another effect now, too (", did->other - 1,
                did->other > 2 ? "s have" : " has");
-    for (int i = 1; i < did->other && i < REBASED_LISTED; i++)
-        str_printf(out, "%s%d", i > 1 ? ", " : "", did->other_at[i]);
-    str_add(out, did->other > REBASED_LISTED ? ", ...)" : ")");
+    print_steps(did->other_at, 1, did->other, out);
 }
 
 /* Appends "; 2 no longer apply and are kept for repair (steps 6, 8)". */
-static void print_held(const struct history *h, struct str *out)
+static void print_held(const struct rebased *did, struct str *out)
 {
-    const struct rebased *did = &h->rebased;
-    int n, at, listed = 0;
-    const int *path = history_path(h, h->current, &n, &at);
     str_printf(out, "; %d no longer appl%s and %s kept for repair (step%s ", did->held,
                did->held == 1 ? "ies" : "y", did->held == 1 ? "is" : "are",
                did->held == 1 ? "" : "s");
-    for (int i = did->first_held; i < n && listed <= REBASED_LISTED; i++)
-        if (history_state(h, path[i])->held && listed++ < REBASED_LISTED)
-            str_printf(out, "%s%d", listed > 1 ? ", " : "", i);
-    str_add(out, listed > REBASED_LISTED ? ", ...)" : ")");
+    print_steps(did->held_at, 0, did->held, out);
 }
 
 void history_rebased_print(const struct history *h, struct str *out)
@@ -467,7 +471,7 @@ void history_rebased_print(const struct history *h, struct str *out)
     if (did->renamed)
         str_printf(out, ", %d renamed", did->renamed);
     if (did->held)
-        print_held(h, out);
+        print_held(did, out);
     if (did->other)
         print_other(h, out);
     if (did->kept)

@@ -64,6 +64,12 @@ const struct expr *val_pick_var(struct exprs *p, const char *name, int64_t exten
     return expr_var(p, arena_printf(exprs_arena(p), "@%s", name), 0, extent - 1);
 }
 
+bool val_decides(enum val_kind kind, bool second)
+{
+    return kind == VAL_LE
+        || (!second && (kind == VAL_KEEP || kind == VAL_FLOOR || kind == VAL_PICK));
+}
+
 bool val_picks(const struct expr *e)
 {
     return (e->kind == EXPR_VAR && e->name[0] == '@') || (e->a && val_picks(e->a)) ||

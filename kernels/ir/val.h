@@ -56,6 +56,9 @@ const struct val *val_pick(struct arena *a, const struct expr *var, const struct
                            const struct val *in);
 /* Returns the variable of a pick.  Its name begins with @, which no name of a dim or loop does. */
 const struct expr *val_pick_var(struct exprs *p, const char *name, int64_t extent);
+/* Whether an operand (the second or the first) of an operation is compared, cut off or an index, so
+ * that a small change of it can change the result much. */
+bool val_decides(enum val_kind kind, bool second);
 /* Whether e depends on the variable of a pick. */
 bool val_picks(const struct expr *e);
 /* Returns the index in [0, hi] that x picks: a negative x counts from the end, a fraction is cut

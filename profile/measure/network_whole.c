@@ -62,9 +62,8 @@ static bool jumps(const struct whole_run *r, const struct val *v)
 {
     if (!v || v->kind == VAL_LOAD)
         return v && r->jumps[v->source];
-    bool left = v->kind == VAL_LE || v->kind == VAL_FLOOR || v->kind == VAL_KEEP
-             || v->kind == VAL_PICK;
-    return (left && is_inexact(r, v->a)) || (v->kind == VAL_LE && is_inexact(r, v->b))
+    return (val_decides(v->kind, false) && is_inexact(r, v->a))
+        || (val_decides(v->kind, true) && is_inexact(r, v->b))
         || jumps(r, v->a) || jumps(r, v->b);
 }
 

@@ -164,10 +164,8 @@ static void note_deciding(const struct val *v, bool all, bool *decides)
         return;
     if (v->kind == VAL_LOAD)
         decides[v->source] |= all;
-    bool both = v->kind == VAL_LE;
-    bool first = both || v->kind == VAL_KEEP || v->kind == VAL_FLOOR || v->kind == VAL_PICK;
-    note_deciding(v->a, all || first, decides);
-    note_deciding(v->b, all || both, decides);
+    note_deciding(v->a, all || val_decides(v->kind, false), decides);
+    note_deciding(v->b, all || val_decides(v->kind, true), decides);
 }
 
 /* Returns x changed by a roundoff, up or down. decides: whether x decides an index or a condition.

@@ -91,10 +91,10 @@ static void changes_are_counted(void **state)
     const struct rebased *r = history_rebased(h);
     assert_string_equal(r->what, "inserted");
     assert_true(r->at == 1 && r->from == 0 && r->replayed == 1 && r->renamed == 0 && r->held == 1);
-    assert_true(r->first_held == 2 && r->other == 0 && !r->kept);
+    assert_true(r->held_at[0] == 2 && r->other == 0 && !r->kept);
     must_run(h, "drop 1");
     assert_string_equal(r->what, "dropped");
-    assert_true(r->at == 1 && r->replayed == 1 && r->held == 0 && r->first_held == 0);
+    assert_true(r->at == 1 && r->replayed == 1 && r->held == 0 && r->held_at[0] == 0);
     must_run(h, "loop parallel Conv H; move 1 2");
     assert_string_equal(r->what, "moved");
     assert_true(r->at == 2 && r->from == 0 && r->replayed == 1);
