@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fake/elements.h"
+
 static int is(const char *script)
 {
     const char *own = getenv("FAKE_CUBLAS");
@@ -20,29 +22,6 @@ int cublasGetProperty(int type, int *value) { *value = 13 - type; return 0; }
 const char *cublasGetStatusName(int status)
 {
     return status == 1 ? "CUBLAS_STATUS_NOT_INITIALIZED" : "CUBLAS_STATUS_INVALID_VALUE";
-}
-
-/* The types by cuBLAS's numbers: 0 is f32, 2 is f16, 14 is bf16. */
-static double get(const void *p, unsigned type, long at)
-{
-    union { unsigned bits; float f; } x;
-    if (type == 2)
-        return (double)((const _Float16 *)p)[at];
-    if (type == 0)
-        return (double)((const float *)p)[at];
-    x.bits = (unsigned)((const unsigned short *)p)[at] << 16;
-    return (double)x.f;
-}
-
-static void put(void *p, unsigned type, long at, double v)
-{
-    union { float f; unsigned bits; } x = { (float)v };
-    if (type == 2)
-        ((_Float16 *)p)[at] = (_Float16)v;
-    else if (type == 0)
-        ((float *)p)[at] = (float)v;
-    else
-        ((unsigned short *)p)[at] = (unsigned short)((x.bits + 0x7fff + (x.bits >> 16 & 1)) >> 16);
 }
 
 /* The number of an element in its matrix. */

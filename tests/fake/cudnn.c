@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fake/elements.h"
+
 enum { AXES = 3, RANK = 2 + AXES, BAD = 3, UNSUPPORTED = 9, SCRATCH = 4096 };
 enum { FIRST_WORKS = 3, LAST_WORKS = 4 };  /* the algorithm of channels first; of channels last */
 
 /* N C D H W; a filter: O I D H W.  D has extent 1 where there are two spatial axes. */
-struct tensor { int type, dim[RANK], stride[RANK]; };
+struct tensor { unsigned type; int dim[RANK], stride[RANK]; };
 struct conv { int pad[AXES], step[AXES], dilation[AXES], groups; unsigned math; };
 struct found {
     unsigned algorithm, status;
@@ -117,28 +119,6 @@ int cudnnSetActivationDescriptor(int *relu, unsigned mode, unsigned nan, double 
 }
 
 /* --- Elements --------------------------------------------------------------------------------- */
-
-static double get(const void *p, int type, long at)
-{
-    union { unsigned bits; float f; } x;
-    if (type == 2)
-        return (double)((const _Float16 *)p)[at];
-    if (type == 0)
-        return (double)((const float *)p)[at];
-    x.bits = (unsigned)((const unsigned short *)p)[at] << 16;
-    return (double)x.f;
-}
-
-static void put(void *p, int type, long at, double v)
-{
-    union { float f; unsigned bits; } x = { (float)v };
-    if (type == 2)
-        ((_Float16 *)p)[at] = (_Float16)v;
-    else if (type == 0)
-        ((float *)p)[at] = (float)v;
-    else
-        ((unsigned short *)p)[at] = (unsigned short)((x.bits + 0x7fff + (x.bits >> 16 & 1)) >> 16);
-}
 
 static long count(const struct tensor *t)
 {

@@ -1,13 +1,12 @@
-/* What the parent asks a runner, and what it takes from the answers: times, counts, simulations.
- * The runner is a program of this test that sends back what it was asked. */
+/* The requests of the parent to a runner, and how it reads the answers: times, counts and
+ * simulations.  The runner is a program of this test that sends back what it was asked. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/base/arena.h"
-#include "profile/build/build.h"
 #include "profile/child/child_impl.h"
-#include "tests/unit/temp_dir.h"
+#include "tests/unit/own_runner.h"
 
 #undef fail
 #include <setjmp.h>
@@ -15,7 +14,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static char runner[300];
+static char runner[OWN_RUNNER_PATH];
 
 /* Answers every request as $TS_ANSWER says. */
 static const char source[] =
@@ -237,19 +236,7 @@ static void a_simulation_needs_its_room(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    char command[900], path[300];
-    const char *folder = temp_dir(NULL);
-    struct compiler cc;
-    struct err e;
-    if (!compiler_find(NULL, &cc, &e))
-        return -1;
-    snprintf(path, sizeof path, "%s/runner.c", folder);
-    snprintf(runner, sizeof runner, "%s/runner", folder);
-    FILE *f = fopen(path, "w");
-    if (!f || fputs(source, f) < 0 || fclose(f) != 0)
-        return -1;
-    snprintf(command, sizeof command, "%.200s -std=gnu17 -O1 -I. %s -o %s", cc.path, path, runner);
-    return system(command);
+    return own_runner(source, "", runner) ? 0 : -1;
 }
 
 int main(void)

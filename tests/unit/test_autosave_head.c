@@ -87,7 +87,7 @@ static void heads_are_read(void **state)
     }
 }
 
-/* What a living process writes is its own. */
+/* Files of a process that lives are not offered. */
 static void the_living_are_left_alone(void **state)
 {
     static struct autosave found[4];

@@ -1,5 +1,5 @@
-/* What is made of a compiler's work, by scripts in its place: they succeed, complain, crash, are
- * killed or lack something. */
+/* The build with scripts in place of the compiler: they succeed, complain, crash, are killed or
+ * lack something. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

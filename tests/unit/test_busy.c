@@ -73,7 +73,7 @@ static void too_short_or_gone_is_unknown(void **state)
     assert_true(fabs(busy_share(&many) - 0.5 / cpus) < 1e-9);
 }
 
-/* What the measurement itself used is no work of others, in each of two intervals. */
+/* The CPU time of the measurement itself is no work of others, in each of two intervals. */
 static void own_work_is_left_out(void **state)
 {
     struct busy_sum s = {0};

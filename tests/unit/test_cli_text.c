@@ -111,7 +111,7 @@ static void a_step_in_a_line(void **state)
     }
 }
 
-/* What a search did with a schedule, whichever way it ended. */
+/* The fate of a schedule in a search, in words. */
 static void fates_in_words(void **state)
 {
     static const struct { struct follow f; const char *want; } row[] = {
@@ -166,7 +166,7 @@ static void rounds_in_rows(void **state)
     str_free(&out);
 }
 
-/* Of more than 16 rounds 16 are printed, the first and the last among them: round i * 19 / 15. */
+/* A report prints 16 of 20 rounds, with the first and the last: line i is round i * 19 / 15. */
 static void some_of_many_rounds(void **state)
 {
     static const int want[] = { 0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 15, 16, 17, 19 };

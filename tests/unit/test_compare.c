@@ -176,8 +176,8 @@ static void check_nests(void **state)
     assert_int_equal(beside(a, 4, a, 0, 0), -1);
 }
 
-/* Of several nests that write the tensor, the one whose statements run nearly as often is put
- * beside; of equal ones, the one that begins with the same line. */
+/* A nest is put beside the one that writes the same tensor and whose statements run nearly as
+ * often; beside the one that begins with the same line if several are equal in this. */
 static void check_sizes(void **state)
 {
     static const char *const one[] = { "for m in range(90):", "    C[m] = A[m] + 1" };

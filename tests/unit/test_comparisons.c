@@ -10,6 +10,7 @@
 #include "profile/measure/measure.h"
 #include "profile/measure/network_compare.h"
 #include "tests/unit/perm.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -17,16 +18,6 @@
 #define SMALL "gmm m=8 n=8 k=8"
 #define SLOW "gmm m=900 k=900 n=900"      /* takes longer than LIMIT_S */
 #define LIMIT_S 0.02
-
-static const struct program *program_of(const char *spec, const char *const *step, int n)
-{
-    const struct program *p;
-    struct err e;
-    int bad;
-    if (!program_replay(perm, spec, step, n, &p, &bad, &e))
-        fail_msg("%s, step %d: %s", spec, bad, e.text);
-    return p;
-}
 
 static struct measure_opts quick(void)
 {
@@ -49,7 +40,8 @@ static void hear(void *ctx, const char *what, double fraction)
  * slow are the third and the last. */
 static void programs_are_compared_in_groups(void **state)
 {
-    const struct program *small = program_of(SMALL, NULL, 0), *slow = program_of(SLOW, NULL, 0);
+    const struct program *small = program_bare(perm, SMALL),
+                         *slow = program_bare(perm, SLOW);
     const struct program *p[] = { small, small, slow, small, small, small, small, slow };
     static struct compared out[8];
     struct measure_opts o = quick();
@@ -72,7 +64,7 @@ static void programs_are_compared_in_groups(void **state)
 
 static void one_program_is_no_group(void **state)
 {
-    const struct program *p[] = { program_of(SLOW, NULL, 0), program_of(SMALL, NULL, 0) };
+    const struct program *p[] = { program_bare(perm, SLOW), program_bare(perm, SMALL) };
     static struct compared out[2];
     struct measure_opts o = quick();
     struct comparison how;
@@ -93,7 +85,7 @@ static void one_program_is_no_group(void **state)
 
 static void comparisons_have_a_size(void **state)
 {
-    const struct program *small = program_of(SMALL, NULL, 0);
+    const struct program *small = program_bare(perm, SMALL);
     const struct program *p[] = { small, small, small, small, small, small, small };
     static struct compared out[7];
     struct measure_opts o = quick();
@@ -114,7 +106,8 @@ static void targets_are_not_mixed(void **state)
 {
     static const char *const bound[] = { "loop reorder C M N K", "loop bind C M block.x",
                                          "loop bind C N thread.x" };
-    const struct program *p[] = { program_of(SMALL, NULL, 0), program_of(SMALL, bound, 3) };
+    const struct program *p[] = { program_bare(perm, SMALL),
+                                  program_with(perm, SMALL, bound, 3) };
     static struct compared out[2];
     struct measure_opts o = quick();
     struct comparison how;
@@ -155,13 +148,13 @@ static void baselines_run_where_the_kernel_does(void **state)
     (void)state;
     o.baselines = 1u << VENDOR_CUBLAS | 1u << VENDOR_CUDNN;
     o.meters = METER_CLOCK;
-    assert_true(measure_program(program_of(SMALL, NULL, 0), &o, NULL, NULL, &m, &e));
+    assert_true(measure_program(program_bare(perm, SMALL), &o, NULL, NULL, &m, &e));
     assert_int_equal(m.outcome, OUTCOME_OK);
     for (int i = VENDOR_CUBLAS; i <= VENDOR_CUDNN; i++)
         assert_string_equal(m.baseline[i].reason, "it runs on a GPU, but this kernel runs on the "
                                                   "CPU: use --target cuda");
     o.meters = METER_SIM;
-    assert_true(measure_program(program_of(SMALL, NULL, 0), &o, NULL, NULL, &m, &e));
+    assert_true(measure_program(program_bare(perm, SMALL), &o, NULL, NULL, &m, &e));
     for (int i = VENDOR_CUBLAS; i <= VENDOR_CUDNN; i++)
         assert_string_equal(m.baseline[i].reason,
                             "baselines are only timed, but the meter clock was not asked for");

@@ -182,7 +182,7 @@ static void values_belong_to_their_events(void **state)
     assert_true(c.count[2].value == 32 / 4.0 + 16 / 4.0);
 }
 
-/* What failed is not asked further, and keeps its reason. */
+/* A group that failed is not asked further, and keeps its reason. */
 static void failures_end_a_group(void **state)
 {
     static const struct { const char *call, *log, *missing; } t[] = {

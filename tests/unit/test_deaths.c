@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "kernels/base/arena.h"
-#include "profile/build/build.h"
 #include "profile/child/child_impl.h"
+#include "tests/unit/own_runner.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static char runner[300];
+static char runner[OWN_RUNNER_PATH];
 
 /* Does at the first request what $TS_DIE says, after $TS_SAY as its first words. */
 static const char source[] =
@@ -390,21 +390,10 @@ static void another_program_does_not_work(void **state)
 
 static int set_up(void **state)
 {
+    char wrong[40];
     (void)state;
-    char command[900], path[300];
-    const char *folder = temp_dir(NULL);
-    struct compiler cc;
-    struct err e;
-    if (!compiler_find(NULL, &cc, &e))
-        return -1;
-    snprintf(path, sizeof path, "%s/runner.c", folder);
-    snprintf(runner, sizeof runner, "%s/runner", folder);
-    FILE *f = fopen(path, "w");
-    if (!f || fputs(source, f) < 0 || fclose(f) != 0)
-        return -1;
-    snprintf(command, sizeof command, "%.200s -std=gnu17 -O1 -I. -DWRONG=%d %s -o %s", cc.path,
-             ERR_WRONG, path, runner);
-    return system(command);
+    snprintf(wrong, sizeof wrong, "-DWRONG=%d", ERR_WRONG);
+    return own_runner(source, wrong, runner) ? 0 : -1;
 }
 
 int main(void)

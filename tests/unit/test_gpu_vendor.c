@@ -10,6 +10,7 @@
 #include "profile/vendor/vendor.h"
 #include "tests/unit/fake_libs.h"
 #include "tests/unit/perm.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail
@@ -22,15 +23,6 @@
 
 static char cuda[120], cublas[120], cudnn[120];
 static int *live, *fused;                 /* counters of the fake cuDNN */
-
-static const struct program *program_of(const char *spec)
-{
-    const struct program *p;
-    struct err e;
-    if (!program_new(perm, spec, &p, &e))
-        fail_msg("%s: %s", spec, e.text);
-    return p;
-}
 
 /* An operator and its buffers. */
 struct trial {
@@ -47,7 +39,7 @@ static struct vendor_handle *trial_open(struct trial *t, const char *spec,
     struct err e;
     char path[64];
     memset(t, 0, sizeof *t);
-    t->p = program_of(spec);
+    t->p = program_bare(perm, spec);
     if (!vendor_match(t->p->base, &t->v, &e) || !vendor_offers(library, &t->v, &e))
         fail_msg("%s: %s", spec, e.text);
     for (int i = 0; i < t->v.n_tensors; i++) {

@@ -11,37 +11,11 @@
 #include "sessions/report/graph_report.h"
 #include "sessions/report/network_kernel.h"
 #include "sessions/report/network_report.h"
+#include "tests/unit/json_help.h"
 #include "tests/unit/perm.h"
+#include "tests/unit/programs.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
-
-static json_t *must_load(struct str *text)
-{
-    json_error_t why;
-    json_t *root = json_loads(str_text(text), JSON_REJECT_DUPLICATES, &why);
-    if (!root)
-        fail_msg("%s: %s", why.text, str_text(text));
-    str_free(text);
-    return root;
-}
-
-static void assert_json(const json_t *node, const char *want)
-{
-    char *text = json_dumps(node, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(8));
-    assert_non_null(text);
-    assert_string_equal(text, want);
-    free(text);
-}
-
-static const struct program *program_of(const char *spec, const char *const *step, int n)
-{
-    const struct program *p;
-    struct err e;
-    int bad;
-    if (!program_replay(perm, spec, step, n, &p, &bad, &e))
-        fail_msg("%s, step %d: %s", spec, bad, e.text);
-    return p;
-}
 
 static const struct graph_row *row_of(const struct graph_rows *all, const struct program *p,
                                       const char *tensor)
@@ -58,7 +32,7 @@ static const struct graph_row *row_of(const struct graph_rows *all, const struct
 static void nests_move_bytes(void **state)
 {
     static const char spec[] = "x = input m=8 k=4; a = gmm(x) n=6; b = gmm(a) n=10";
-    const struct program *p = program_of(spec, NULL, 0);
+    const struct program *p = program_bare(perm, spec);
     struct graph_rows all = graph_rows(perm, p, NULL, NULL, NULL);
     const struct graph_row *x = row_of(&all, p, "x"), *a = row_of(&all, p, "a");
     const struct graph_row *b = row_of(&all, p, "b");
@@ -72,7 +46,7 @@ static void nests_move_bytes(void **state)
     assert_true(b->moved == 4 * (8 * 6 + 6 * 10 + 8 * 10));
     assert_true(a->change == GRAPH_SAME && all.bound_s == 0);
     graph_report_json(&out, p, &all, &m);
-    json_t *root = must_load(&out), *list = json_object_get(root, "tensors");
+    json_t *root = json_must_load(&out), *list = json_object_get(root, "tensors");
     assert_json(json_object_get(root, "latency_ms"), "0.5");
     assert_json(json_object_get(root, "bound_ms"), "null");
     assert_int_equal(json_array_size(list), p->graph->n_tensors);
@@ -102,7 +76,7 @@ static void kernels_in_brief(void **state)
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct network_task t = { .spec = row[i].spec, .conversion = row[i].conversion,
-                                  .program = program_of(row[i].spec, NULL, 0) };
+                                  .program = program_bare(perm, row[i].spec) };
         struct str out = {0};
         network_report_brief(&out, &t);
         assert_string_equal(str_text(&out), row[i].brief);
@@ -130,7 +104,7 @@ static void kernels_have_names(void **state)
     struct network net = { .n_tasks = COUNT_OF(spec), .task = task, .module = &no_calls };
     (void)state;
     for (int i = 0; i < COUNT_OF(spec); i++)
-        task[i] = (struct network_task){ .spec = spec[i], .program = program_of(spec[i], NULL, 0) };
+        task[i] = (struct network_task){ .spec = spec[i], .program = program_bare(perm, spec[i]) };
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct err e = {0};
         int at = 99;

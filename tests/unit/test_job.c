@@ -8,6 +8,7 @@
 #include "profile/measure/batch_impl.h"
 #include "profile/measure/job.h"
 #include "tests/unit/perm.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/temp_dir.h"
 
 #undef fail
@@ -22,22 +23,13 @@
 
 static struct machine machine;            /* four cores, plain code */
 
-static const struct program *program_of(const char *spec)
-{
-    const struct program *p;
-    struct err e;
-    if (!program_new(perm, spec, &p, &e))
-        fail_msg("%s: %s", spec, e.text);
-    return p;
-}
-
 static void job_start(struct measure_job *j, struct measurement *m, const char *spec,
                       const struct measure_opts *o)
 {
     struct measure_opts here = *o;
     struct err e;
     here.machine = here.machine ? here.machine : &machine;
-    if (!measure_start(j, program_of(spec), &here, m, &e) || !measure_lower(j, &e))
+    if (!measure_start(j, program_bare(perm, spec), &here, m, &e) || !measure_lower(j, &e))
         fail_msg("%s: %s", spec, e.text);
     j->ceiling_flops = CEILING_FLOPS;
 }
@@ -97,7 +89,7 @@ static void libraries_are_those_of_the_target(void **state)
         struct measurement m;
         struct measure_job j;
         struct err e;
-        assert_true(measure_start(&j, program_of(GMM), &o, &m, &e));
+        assert_true(measure_start(&j, program_bare(perm, GMM), &o, &m, &e));
         assert_int_equal(j.asked_baselines, row[i].all);
         assert_int_equal(j.opts.baselines, row[i].now);
         assert_int_equal(j.asked, meters);

@@ -5,34 +5,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "explorer/history/command.h"
 #include "explorer/history/rebase.h"
+#include "tests/unit/history_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
 #define FORTY "abcdefghijklmnopqrstuvwxyz0123456789_.-Z"
-
-static struct history *must_open(void)
-{
-    struct history *h = NULL;
-    struct err e;
-    if (!history_new("gmm m=32 k=16 n=32", &h, &e))
-        fail_msg("%s", e.text);
-    return h;
-}
-
-/* Runs lines with ';' between them. */
-static void must_run(struct history *h, const char *lines)
-{
-    char *text = xstrdup(lines), *rest = NULL;
-    for (char *line = strtok_r(text, ";", &rest); line; line = strtok_r(NULL, ";", &rest)) {
-        enum command_effect effect;
-        struct err e;
-        if (!command_run(h, line, &effect, &e))
-            fail_msg("%s: %s", line, e.text);
-    }
-    free(text);
-}
 
 static struct measurement timed(double ms, const char *isa, const char *compiler, int threads)
 {
@@ -58,7 +36,7 @@ static double ms_of(const struct history *h, int state)
 static void names_have_forty_letters(void **state)
 {
     (void)state;
-    struct history *h = must_open();
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
     struct err e;
     assert_int_equal(strlen(FORTY), 40);
     assert_false(history_branch_new(h, FORTY "a", &e));
@@ -67,7 +45,7 @@ static void names_have_forty_letters(void **state)
     assert_int_equal(history_n_branches(h), 1);
     assert_true(history_branch_new(h, FORTY, &e));
     for (int i = 0; i < 11; i++) {
-        must_run(h, "loop parallel C M");
+        history_run(h, "loop parallel C M");
         measure(h, 1);
         assert_true(history_undo(h, 1, &e));
     }
@@ -85,11 +63,11 @@ static void names_have_forty_letters(void **state)
 static void the_current_branch_stays(void **state)
 {
     (void)state;
-    struct history *h = must_open();
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
     struct err e;
     assert_false(history_branch_delete(h, "main", &e));
     assert_string_equal(e.fix, "it is the only branch; `goto 0` goes back to its start");
-    must_run(h, "branch x");
+    history_run(h, "branch x");
     assert_false(history_branch_delete(h, "x", &e));
     assert_string_equal(e.fix, "switch to another branch first");
     history_free(h);
@@ -109,20 +87,20 @@ static void changes_are_not_saved(void **state)
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(table); i++) {
-        struct history *h = must_open();
+        struct history *h = history_after("gmm m=32 k=16 n=32", "");
         assert_false(history_is_saved(h));
-        must_run(h, "loop parallel C M; branch x");
+        history_run(h, "loop parallel C M; branch x");
         history_saved(h);
         assert_true(history_is_saved(h));
-        must_run(h, table[i].lines);
+        history_run(h, table[i].lines);
         if (history_is_saved(h) != table[i].saved)
             fail_msg("%s: saved is %d", table[i].lines, !table[i].saved);
         history_free(h);
     }
-    struct history *h = must_open();
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
     struct measurement m = timed(1, "", "", 1);
     history_saved(h);
-    must_run(h, "loop parallel C M; undo");
+    history_run(h, "loop parallel C M; undo");
     assert_true(history_is_saved(h));
     history_set_measured(h, 1, &m);
     assert_false(history_is_saved(h));
@@ -137,20 +115,20 @@ static void branches_are_found_by_their_steps(void **state)
 {
     static const char *const steps[] = { "loop parallel C M", "loop unroll C K" };
     (void)state;
-    struct history *h = must_open();
-    must_run(h, "loop parallel C M; branch a; branch b");
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
+    history_run(h, "loop parallel C M; branch a; branch b");
     assert_int_equal(history_branch_with(h, steps, 1), 2);
-    must_run(h, "switch a");
+    history_run(h, "switch a");
     assert_int_equal(history_branch_with(h, steps, 1), 1);
-    must_run(h, "branch c; loop unroll C K");
+    history_run(h, "branch c; loop unroll C K");
     assert_int_equal(history_branch_with(h, steps, 1), 0);
     assert_int_equal(history_branch_with(h, steps, 2), 3);
     assert_int_equal(history_branch_with(h, steps + 1, 1), -1);
     assert_int_equal(history_branch_with(h, steps, 0), -1);
-    must_run(h, "undo 2");                /* the tip counts */
+    history_run(h, "undo 2");                /* the tip counts */
     assert_int_equal(history_branch_with(h, steps, 2), 3);
     assert_int_equal(history_position(h), 0);
-    must_run(h, "redo 2");
+    history_run(h, "redo 2");
     assert_int_equal(history_position(h), 2);
     history_free(h);
 }
@@ -158,8 +136,8 @@ static void branches_are_found_by_their_steps(void **state)
 static void states_lead_to_their_children(void **state)
 {
     (void)state;
-    struct history *h = must_open();
-    must_run(h, "loop parallel C M; loop unroll C K; branch x; undo; loop unroll C N");
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
+    history_run(h, "loop parallel C M; loop unroll C K; branch x; undo; loop unroll C N");
     assert_int_equal(history_n_states(h), 4);    /* 0 - 1 - 2, and 3 after 1 */
     assert_true(history_leads(h, 0, 3) && history_leads(h, 1, 3) && history_leads(h, 3, 3));
     assert_false(history_leads(h, 2, 3));
@@ -172,14 +150,14 @@ static void states_lead_to_their_children(void **state)
 static void the_newest_measurement_is_recalled(void **state)
 {
     (void)state;
-    struct history *h = must_open();
-    must_run(h, "loop unroll C K");
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
+    history_run(h, "loop unroll C K");
     measure(h, 1);
-    must_run(h, "undo; loop unroll C K");
+    history_run(h, "undo; loop unroll C K");
     measure(h, 2);
-    must_run(h, "insert 1 loop parallel C M");
+    history_run(h, "insert 1 loop parallel C M");
     assert_null(history_current(h)->measured);
-    must_run(h, "drop 1");
+    history_run(h, "drop 1");
     assert_string_equal(history_current(h)->step, "loop unroll C K");
     assert_non_null(history_current(h)->measured);
     assert_true(history_current(h)->measured->latency.min_ms == 2);
@@ -191,7 +169,7 @@ static void details_are_copied(void **state)
 {
     static struct sim_detail one, two;
     (void)state;
-    struct history *h = must_open();
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
     struct measurement m = timed(1, "", "", 1);
     one.n_sets = 64;
     two.n_sets = 32;
@@ -220,7 +198,7 @@ static void details_are_copied(void **state)
 static void older_measurements_come_back(void **state)
 {
     (void)state;
-    struct history *h = must_open();
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
     struct measurement wide = timed(3, "avx512", "gcc", 0), narrow = timed(5, "avx2", "clang", 2);
     struct measurement clang = timed(4, "avx512", "clang", 1);
     assert_false(history_add_measured(h, 0, &wide, false));
@@ -239,7 +217,7 @@ static void older_measurements_come_back(void **state)
     assert_true(ms_of(h, 0) == 5);
     history_prefer(h, 0, "avx512", "clang", 1);
     assert_true(ms_of(h, 0) == 4);
-    must_run(h, "loop parallel C M");     /* another state has others */
+    history_run(h, "loop parallel C M");     /* another state has others */
     narrow.latency.min_ms = 7;
     wide.latency.min_ms = 9;
     assert_false(history_add_measured(h, 1, &narrow, false));
@@ -257,7 +235,7 @@ static void older_measurements_come_back(void **state)
 static void times_are_not_lost(void **state)
 {
     (void)state;
-    struct history *h = must_open();
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
     struct measurement m = timed(3, "avx2", "gcc", 1), other = m;
     strcpy(other.code, "new");
     other.latency = (struct latency){0};
@@ -283,7 +261,7 @@ static void times_are_not_lost(void **state)
 static void changes_are_of_one_way(void **state)
 {
     (void)state;
-    struct history *h = must_open();
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
     struct ledger_row row[4];
     struct measurement m = timed(2, "avx2", "gcc", 1);
     struct err e;
@@ -291,14 +269,14 @@ static void changes_are_of_one_way(void **state)
     m.sim.l1_misses = 100;
     assert_true(cache_config_parse("4K/4/64", &m.sim.cache, &e));
     history_set_measured(h, 0, &m);
-    must_run(h, "loop unroll C K");
+    history_run(h, "loop unroll C K");
     struct measurement wide = timed(1, "avx512", "gcc", 1);
     history_set_measured(h, 1, &wide);
-    must_run(h, "loop parallel C M");
+    history_run(h, "loop parallel C M");
     m.latency.min_ms = 3;
     m.sim.l1_misses = 130;
     history_set_measured(h, 2, &m);
-    must_run(h, "loop vectorize C N");
+    history_run(h, "loop vectorize C N");
     m.latency.min_ms = 6;
     assert_true(cache_config_parse("8K/4/64", &m.sim.cache, &e));
     history_set_measured(h, 3, &m);
@@ -348,19 +326,19 @@ static void annotations_are_read(void **state)
 static void replaced_annotations_are_known(void **state)
 {
     (void)state;
-    struct history *h = must_open();
+    struct history *h = history_after("gmm m=32 k=16 n=32", "");
     struct err e;
-    must_run(h, "loop unroll C N; loop unroll C K; loop unroll c n; loop vectorize C N;"
+    history_run(h, "loop unroll C N; loop unroll C K; loop unroll c n; loop vectorize C N;"
                 "loop parallel C M; loop unroll C N");
     static const int want[] = { 0, 0, 0, 4, 6, 0, 0 };
     for (int i = 0; i < COUNT_OF(want); i++)
         assert_int_equal(history_replaced_by(h, i), want[i]);
-    must_run(h, "undo");
+    history_run(h, "undo");
     assert_int_equal(history_replaced_by(h, 4), 0);
     assert_int_equal(history_replaced_by(h, 3), 4);
     history_free(h);
-    h = must_open();
-    must_run(h, "loop unroll C N");
+    h = history_after("gmm m=32 k=16 n=32", "");
+    history_run(h, "loop unroll C N");
     assert_true(history_apply_held(h, "loop vectorize C N", NULL, &e));
     assert_non_null(history_current(h)->held);           /* K runs inside of N */
     assert_true(history_apply(h, "loop unroll C N", &e));

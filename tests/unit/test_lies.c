@@ -8,10 +8,9 @@
 #include <unistd.h>
 
 #include "kernels/base/arena.h"
-#include "profile/build/build.h"
 #include "profile/child/child_impl.h"
 #include "tests/unit/child_floats.h"
-#include "tests/unit/temp_dir.h"
+#include "tests/unit/own_runner.h"
 
 #undef fail
 #include <setjmp.h>
@@ -21,7 +20,7 @@
 
 #define ELEMS 3000
 
-static char runner[300];
+static char runner[OWN_RUNNER_PATH];
 
 /* Answers every request with ok, after writing what $TS_LIE says over everything before the
  * buffers. */
@@ -225,20 +224,7 @@ static void lies_are_survived(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    char command[900], source[300];
-    const char *folder = temp_dir(NULL);
-    struct compiler cc;
-    struct err e;
-    if (!compiler_find(NULL, &cc, &e))
-        return -1;
-    snprintf(source, sizeof source, "%s/liar.c", folder);
-    snprintf(runner, sizeof runner, "%s/liar", folder);
-    FILE *f = fopen(source, "w");
-    if (!f || fputs(liar, f) < 0 || fclose(f) != 0)
-        return -1;
-    snprintf(command, sizeof command, "%.200s -std=gnu17 -O1 -I. %s -o %s", cc.path, source,
-             runner);
-    return system(command);
+    return own_runner(liar, "", runner) ? 0 : -1;
 }
 
 int main(void)

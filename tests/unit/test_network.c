@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/expert/instant.h"
 #include "kernels/module/network.h"
 #include "kernels/module/simplify.h"
 #include "kernels/onnx/weights.h"
@@ -18,32 +17,11 @@
 #include "profile/measure/network_compare.h"
 #include "sessions/file/expert_file.h"
 #include "sessions/file/session_network.h"
+#include "tests/unit/networks.h"
 #include "tests/unit/perm.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
-
-static const struct graph *graph_of(const char *text)
-{
-    const struct graph *g;
-    struct err e = {0};
-    if (!graph_from_spec(perm, text, &g, &e))
-        fail_msg("%s: %s", text, e.text);
-    return g;
-}
-
-static const struct network *network_of(const struct graph *g)
-{
-    static struct experts all;
-    struct err e = {0};
-    const struct network *net;
-    if (!all.n && !expert_file_all(perm, &all, &e))
-        fail_msg("%s", e.text);
-    struct instant x = { &all, NULL, 1 };
-    if (!network_build(perm, g, 0, NULL, instant_choose, &x, &net, &e))
-        fail_msg("%s", e.text);
-    return net;
-}
 
 /* --- Partition -------------------------------------------------------------------------------- */
 
@@ -110,7 +88,7 @@ static void networks_are_cut_into_kernels(void **state)
 {
     (void)state;
     for (int i = 0; i < COUNT_OF(cuts); i++) {
-        const struct graph *g = graph_of(cuts[i].text), *own;
+        const struct graph *g = graph_must(perm, cuts[i].text), *own;
         struct partition p;
         struct str got = {0};
         struct err e = {0};
@@ -181,7 +159,7 @@ static void steps_cut_and_join(void **state)
 {
     (void)state;
     for (int i = 0; i < COUNT_OF(steps); i++) {
-        const struct graph *g = graph_of(steps[i].text), *own;
+        const struct graph *g = graph_must(perm, steps[i].text), *own;
         struct partition p;
         struct str got = {0};
         struct err e = {0}, bad;
@@ -217,7 +195,7 @@ static void an_error_of_a_kernel_keeps_its_fix(void **state)
     (void)state;
     const struct network *net;
     struct err e = {0};
-    assert_false(network_build(perm, graph_of("x = input m=4 k=4; y = gmm(x) n=4"), 0, NULL,
+    assert_false(network_build(perm, graph_must(perm, "x = input m=4 k=4; y = gmm(x) n=4"), 0, NULL,
                                choose_none, NULL, &net, &e));
     assert_int_equal(e.code, ERR_NAME);
     assert_string_equal(e.text, "kernel 0 of the network, y: no expert knows it");
@@ -315,12 +293,12 @@ static void networks_are_right(void **state)
 {
     (void)state;
     for (int i = 0; i < COUNT_OF(example); i++) {
-        const struct graph *g = graph_of(example[i].text), *simple;
+        const struct graph *g = graph_must(perm, example[i].text), *simple;
         struct network_measurement m;
         struct err e = {0};
         assert_true(simplify_graph(perm, g, simplify_default(), &simple, NULL, &e));
         for (int as = 0; as < 2; as++) {  /* as it is, and simplified */
-            const struct network *net = network_of(as ? simple : g);
+            const struct network *net = network_must(perm, as ? simple : g);
             measure(net, g, i == 0 ? METER_CLOCK : 0, &m);
             if (m.outcome != OUTCOME_OK || !m.verified || !m.compared || !m.whole_compared
                 || m.whole.reason[0])
@@ -354,7 +332,7 @@ static void joined_networks_are_right(void **state)
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
-        const struct graph *g = graph_of(row[i].text);
+        const struct graph *g = graph_must(perm, row[i].text);
         const struct network *net;
         struct network_measurement m;
         struct err e = {0};
@@ -379,7 +357,7 @@ static void chosen_schedules_are_right(void **state)
           "output b, c", "X = input d0=1 d1=16 d2=10 d3=10; Identity = identity(X)\n\n", 3 },
     };
     for (int i = 0; i < COUNT_OF(chosen); i++) {
-        const struct graph *g = graph_of(chosen[i].text);
+        const struct graph *g = graph_must(perm, chosen[i].text);
         const struct network *net;
         struct network_measurement m;
         struct err e = {0};
@@ -413,8 +391,9 @@ static struct network swapped(const struct network *net, int call, int x, int y)
 static void a_wrong_connection_is_found(void **state)
 {
     (void)state;
-    const struct graph *g = graph_of("x = input m=16 k=16; y = input m=16 k=16; a = sub(x, y)");
-    const struct network net = swapped(network_of(g), 0, 0, 1);
+    const struct graph *g =
+        graph_must(perm, "x = input m=16 k=16; y = input m=16 k=16; a = sub(x, y)");
+    const struct network net = swapped(network_must(perm, g), 0, 0, 1);
     struct network_measurement m;
     measure(&net, g, 0, &m);
     assert_int_equal(m.outcome, OUTCOME_WRONG);
@@ -431,10 +410,10 @@ static void a_wrong_connection_is_found(void **state)
 static void tensors_of_one_shape_are_told_apart(void **state)
 {
     (void)state;
-    const struct graph *g = graph_of(
+    const struct graph *g = graph_must(perm,
         "x = input b=2 m=8 k=8; w = const k=8 n=8; v = const k=8 n=8; p = matmul(x, w); "
         "q = matmul(x, v); s = matmul(p, q); y = softmax(s) axis=2");
-    const struct network *net = network_of(g);
+    const struct network *net = network_must(perm, g);
     struct network_measurement m;
     int product = -1;
     for (int i = 0; i < net->module->n_calls; i++)
@@ -452,9 +431,10 @@ static void tensors_of_one_shape_are_told_apart(void **state)
 /* Buffers that live at the same time and share memory all the same. */
 static struct network with_a_wrong_plan(void)
 {
-    const struct graph *g = graph_of("x = input m=16 k=16; a = gmm(x) n=16; b = gmm(a) n=16; "
-                                     "c = gmm(b) n=16; s = sub(a, c); y = softmax(s) axis=1");
-    struct network net = *network_of(g);
+    const struct graph *g =
+        graph_must(perm, "x = input m=16 k=16; a = gmm(x) n=16; b = gmm(a) n=16; "
+                         "c = gmm(b) n=16; s = sub(a, c); y = softmax(s) axis=1");
+    struct network net = *network_must(perm, g);
     struct module *module = ARENA_DUP(perm, net.module, 1);
     struct module_plan *plan = ARENA_DUP(perm, module->plan, 1);
     int64_t *at = ARENA_DUP(perm, plan->at, module->n_buffers);
@@ -489,7 +469,7 @@ static void an_unchecked_network_is_judged_within_the_memory(void **state)
     assert_true(measure_network(perm, &net, &o, NULL, NULL, &m, &e));
     assert_int_equal(m.outcome, OUTCOME_WRONG);
     assert_non_null(strstr(m.reason, "share memory"));
-    net.whole = graph_of("x = input a=262144 b=262144; y = relu(x); z = softmax(y) axis=1");
+    net.whole = graph_must(perm, "x = input a=262144 b=262144; y = relu(x); z = softmax(y) axis=1");
     assert_true(measure_network(perm, &net, &o, NULL, NULL, &m, &e));
     assert_int_equal(m.outcome, OUTCOME_LIMIT);
     assert_non_null(strstr(m.reason, "GiB of memory, but only"));
@@ -508,7 +488,7 @@ static void jumps_are_not_judged(void **state)
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
-        const struct network *net = network_of(graph_of(row[i].text));
+        const struct network *net = network_must(perm, graph_must(perm, row[i].text));
         struct network_measurement m;
         measure(net, NULL, 0, &m);
         assert_true(m.verified && m.whole_compared && !m.whole.reason[0]);
@@ -523,10 +503,10 @@ static void jumps_are_not_judged(void **state)
 static void the_whole_is_the_graph_before_simplifications(void **state)
 {
     (void)state;
-    const struct graph *g = graph_of("x = input n=1 i=4 h=6 w=6; a = c2d(x) o=8 k=3; "
-                                     "b = affine(a) mul=2 add=1");
-    const struct graph *other = graph_of("x = input n=1 i=4 h=6 w=6; a = c2d(x) o=8 k=3; "
-                                         "b = affine(a) mul=2 add=1.5");
+    const struct graph *g = graph_must(perm, "x = input n=1 i=4 h=6 w=6; a = c2d(x) o=8 k=3; "
+                                             "b = affine(a) mul=2 add=1");
+    const struct graph *other = graph_must(perm, "x = input n=1 i=4 h=6 w=6; a = c2d(x) o=8 k=3; "
+                                                 "b = affine(a) mul=2 add=1.5");
     struct network_measurement m;
     const struct network *net;
     struct err e = {0};
@@ -546,13 +526,15 @@ static void the_whole_needs_little_memory(void **state)
     (void)state;
     struct network net = { 0 };
     const double bytes = 64 * 64 * sizeof(double);
-    net.whole = graph_of("x = input m=64 k=64; a = relu(x); b = exp(a); c = relu(b); d = exp(c)");
+    net.whole =
+        graph_must(perm, "x = input m=64 k=64; a = relu(x); b = exp(a); c = relu(b); d = exp(c)");
     assert_true(network_whole_bytes(&net) == 4 * bytes);
-    net.whole = graph_of("x = input m=64 k=64; v = const k=64 n=64; w = const k=64 n=64; "
-                         "a = matmul(x, v); b = matmul(a, w)");
+    net.whole = graph_must(perm, "x = input m=64 k=64; v = const k=64 n=64; w = const k=64 n=64; "
+                                 "a = matmul(x, v); b = matmul(a, w)");
     assert_true(network_whole_bytes(&net) == 5 * bytes);
     /* what two read lives until the second; nobody reads `e` */
-    net.whole = graph_of("x = input m=64 k=64; a = relu(x); b = exp(a); c = add(a, b); e = exp(x); "
+    net.whole =
+        graph_must(perm, "x = input m=64 k=64; a = relu(x); b = exp(a); c = add(a, b); e = exp(x); "
                          "output c");
     assert_true(network_whole_bytes(&net) == 6 * bytes);
 }
@@ -561,8 +543,10 @@ static void the_whole_needs_little_memory(void **state)
 static void impossible_times_are_refused(void **state)
 {
     (void)state;
-    const struct network *small = network_of(graph_of("x = input m=8 k=8; y = gmm(x) n=8"));
-    const struct network *large = network_of(graph_of("x = input m=512 k=512; y = gmm(x) n=512"));
+    const struct network *small =
+        network_must(perm, graph_must(perm, "x = input m=8 k=8; y = gmm(x) n=8"));
+    const struct network *large =
+        network_must(perm, graph_must(perm, "x = input m=512 k=512; y = gmm(x) n=512"));
     struct measure_opts mo = { .meters = METER_CLOCK, .time_s = 0.001, .min_runs = 2 };
     struct network_opts o = { .measure = &mo, .unchecked = true };
     struct network_measurement m;
@@ -589,7 +573,8 @@ static void impossible_times_are_refused(void **state)
 static void a_slow_program_is_ended(void **state)
 {
     (void)state;
-    const struct network *net = network_of(graph_of("x = input m=8 k=8; y = relu(x)"));
+    const struct network *net =
+        network_must(perm, graph_must(perm, "x = input m=8 k=8; y = relu(x)"));
     struct measure_opts mo = { .time_s = 0.002, .seed = 3, .limit_s = 1 };
     struct comparison how;
     struct compared out[3];
@@ -612,8 +597,10 @@ static void a_slow_program_is_ended(void **state)
 static void networks_are_compared(void **state)
 {
     (void)state;
-    const struct network *good = network_of(graph_of("x = input m=8 k=8; y = relu(x)"));
-    const struct network *other = network_of(graph_of("x = input m=8 k=8; y = exp(x)"));
+    const struct network *good =
+        network_must(perm, graph_must(perm, "x = input m=8 k=8; y = relu(x)"));
+    const struct network *other =
+        network_must(perm, graph_must(perm, "x = input m=8 k=8; y = exp(x)"));
     struct network lie = *good;
     struct network_task *task = ARENA_DUP(perm, good->task, good->n_tasks);
     for (int i = 0; i < good->n_tasks; i++)
@@ -668,7 +655,8 @@ static void networks_are_compared(void **state)
 static void the_whole_can_be_cancelled(void **state)
 {
     (void)state;
-    const struct network *net = network_of(graph_of("x = input m=8 k=8; y = gmm(x) n=8"));
+    const struct network *net =
+        network_must(perm, graph_must(perm, "x = input m=8 k=8; y = gmm(x) n=8"));
     struct network_values v = { net->graph->n_tensors,
                                 xcalloc((size_t)net->graph->n_tensors, sizeof *v.value) };
     struct network_whole w;
@@ -687,10 +675,10 @@ static void the_whole_can_be_cancelled(void **state)
 static void networks_beyond_the_memory_are_refused(void **state)
 {
     (void)state;
-    const struct graph *g = graph_of("x = input a=262144 b=262144; y = relu(x); "
-                                     "z = softmax(y) axis=1");
+    const struct graph *g = graph_must(perm, "x = input a=262144 b=262144; y = relu(x); "
+                                             "z = softmax(y) axis=1");
     struct network_measurement m;
-    measure(network_of(g), NULL, 0, &m);
+    measure(network_must(perm, g), NULL, 0, &m);
     assert_int_equal(m.outcome, OUTCOME_LIMIT);
     assert_non_null(strstr(m.reason, "GiB of memory, but only"));
 }
@@ -701,7 +689,7 @@ static void living_buffers_do_not_share(void **state)
 {
     (void)state;
     for (int i = 0; i < COUNT_OF(example); i++) {
-        const struct module *m = network_of(graph_of(example[i].text))->module;
+        const struct module *m = network_must(perm, graph_must(perm, example[i].text))->module;
         const struct module_plan *p = m->plan;
         assert_true(p->least <= p->bytes && p->bytes <= p->apart);
         for (int b = 0; b < m->n_buffers; b++) {

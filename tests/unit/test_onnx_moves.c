@@ -7,26 +7,12 @@
 
 #include <string.h>
 
-#include "kernels/base/str.h"
-#include "tests/unit/onnx_case.h"
+#include "kernels/base/arena.h"
+#include "tests/unit/onnx_rows.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
-/* in: the data of inputs (onnx_outputs). */
-struct row { int opset; const char *model, *in, *want; };
-
-static void check(const struct row *rows, int n)
-{
-    for (int i = 0; i < n; i++) {
-        struct arena *a = arena_new();
-        const char *got = onnx_outputs(a, rows[i].opset, rows[i].model, rows[i].in);
-        if (!streq(got, rows[i].want))
-            fail_msg("%s (%s):\n%s, expected\n%s", rows[i].model, rows[i].in, got, rows[i].want);
-        arena_free(a);
-    }
-}
-
-static const struct row shapes[] = {
+static const struct onnx_row shapes[] = {
     { 13, "in x:2,3; ints s:0,-1; node Reshape x s > y; out y:2,3", "", "2x3: 0 1 2 3 4 5" },
     { 4, "in x:2,3; node Reshape x > y shape=3,2; out y", "", "3x2: 0 1 2 3 4 5" },
     { 13, "in x:2,3; ints s:0,0,0; node Reshape x s > y; out y", "",
@@ -102,7 +88,7 @@ static const struct row shapes[] = {
       "x has 9 dimensions, and at most 8 are possible" },
 };
 
-static const struct row parts[] = {
+static const struct onnx_row parts[] = {
     { 13, "in x:1,2; in z:1,1; node Concat x z > y axis=1; out y", ";7", "1x3: 0 1 7" },
     { 13, "in x:1,2; in z:1,2; node Concat x z > y axis=-2; out y", ";7,8", "2x2: 0 1 7 8" },
     { 3, "in x:1,2; in z:1,1; node Concat x z > y; out y", ";7", "1x3: 0 1 7" },
@@ -187,7 +173,7 @@ static const struct row parts[] = {
     { 13, "in x:2; node Dropout x > y m; out y; out m", "", "2: 0 1; 2: 1 1" },
 };
 
-static const struct row indices[] = {
+static const struct onnx_row indices[] = {
     { 13, "in x:3,2; ints i:0,2; node Gather x i > y; out y", "", "2x2: 0 1 4 5" },
     { 13, "in x:3,2; ints i:-1,0; node Gather x i > y; out y", "", "2x2: 4 5 0 1" },
     { 13, "in x:3,2; ints i:1; node Gather x i > y axis=1; out y", "", "3x1: 1 3 5" },
@@ -277,9 +263,9 @@ static const struct row indices[] = {
 static void parts_are_moved(void **state)
 {
     (void)state;
-    check(shapes, COUNT_OF(shapes));
-    check(parts, COUNT_OF(parts));
-    check(indices, COUNT_OF(indices));
+    onnx_check(shapes, COUNT_OF(shapes));
+    onnx_check(parts, COUNT_OF(parts));
+    onnx_check(indices, COUNT_OF(indices));
 }
 
 /* x is 0 1 4 9. */
@@ -292,7 +278,7 @@ static void parts_are_moved(void **state)
       "; out y", "0,1,4,9", want }
 #define PLACE "coordinate_transformation_mode~"
 
-static const struct row sizes[] = {
+static const struct onnx_row sizes[] = {
     SCALED("2.,", "mode~linear", "8: 0 0.25 0.75 1.75 3.25 5.25 7.75 9"),
     SCALED("2.,", "mode~linear " PLACE "align_corners",
            "8: 0 0.428571 0.857143 1.85714 3.14286 4.71429 6.85714 9"),
@@ -347,7 +333,7 @@ static const struct row sizes[] = {
 static void axes_get_other_sizes(void **state)
 {
     (void)state;
-    check(sizes, COUNT_OF(sizes));
+    onnx_check(sizes, COUNT_OF(sizes));
 }
 
 int main(void)

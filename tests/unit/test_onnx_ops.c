@@ -12,6 +12,7 @@
 
 #include "kernels/base/file.h"
 #include "tests/unit/onnx_case.h"
+#include "tests/unit/onnx_rows.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -75,21 +76,7 @@ static void functions_of_one_number(void **state)
     }
 }
 
-/* in: the data of inputs (onnx_outputs). */
-struct row { int opset; const char *model, *in, *want; };
-
-static void check(const struct row *rows, int n)
-{
-    for (int i = 0; i < n; i++) {
-        struct arena *a = arena_new();
-        const char *got = onnx_outputs(a, rows[i].opset, rows[i].model, rows[i].in);
-        if (!streq(got, rows[i].want))
-            fail_msg("%s (%s):\n%s, expected\n%s", rows[i].model, rows[i].in, got, rows[i].want);
-        arena_free(a);
-    }
-}
-
-static const struct row of_two[] = {
+static const struct onnx_row of_two[] = {
     { 6, "in x:2,3; in z:2; node Add x z > y broadcast=1 axis=0; out y", "0,0,0,0,0,0;1,2",
       "2x3: 1 1 1 2 2 2" },
     { 6, "in x:2,3; in z:3; node Add x z > y broadcast=1 axis=1; out y", "0,0,0,0,0,0;1,2,3",
@@ -158,7 +145,7 @@ static const struct row of_two[] = {
       "6: 8 4 nan 1 8 -512" },
 };
 
-static const struct row products[] = {
+static const struct onnx_row products[] = {
     { 13, "in x:3; in z:3,2; node MatMul x z > y; out y:2", "", "2: 10 13" },
     { 13, "in x:2,3; in z:3; node MatMul x z > y; out y:2", "", "2: 5 14" },
     { 13, "in x:3; in z:3; node MatMul x z > y; out y:", "", "1: 5" },
@@ -200,7 +187,7 @@ static const struct row products[] = {
       "input 1 has 1 dimensions, but its term has 2 letters" },
 };
 
-static const struct row norms[] = {
+static const struct onnx_row norms[] = {
     { 13, "in x:1,2,2; in s:2; in b:2; in m:2; in v:2; "
           "node BatchNormalization x s b m v > y epsilon=0.5; out y",
       "1,2,3,4;2,3;10,20;1,2;0.5,3.5", "1x2x2: 10 12 21.5 23" },
@@ -270,7 +257,7 @@ static const struct row norms[] = {
       "attribute size has the value 1, which is not possible" },
 };
 
-static const struct row reductions[] = {
+static const struct onnx_row reductions[] = {
     { 13, "in x:2,2; node ReduceL1 x > y axes=1,; out y", "1,-2,3,4", "2x1: 3 7" },
     { 13, "in x:2,2; node ReduceL2 x > y axes=1,; out y", "3,4,-6,8", "2x1: 5 10" },
     { 13, "in x:2,2; node ReduceSumSquare x > y axes=0, keepdims=0; out y", "3,4,-6,8",
@@ -322,10 +309,10 @@ static const struct row reductions[] = {
 static void nodes_compute_what_onnx_says(void **state)
 {
     (void)state;
-    check(of_two, COUNT_OF(of_two));
-    check(products, COUNT_OF(products));
-    check(norms, COUNT_OF(norms));
-    check(reductions, COUNT_OF(reductions));
+    onnx_check(of_two, COUNT_OF(of_two));
+    onnx_check(products, COUNT_OF(products));
+    onnx_check(norms, COUNT_OF(norms));
+    onnx_check(reductions, COUNT_OF(reductions));
 }
 
 /* The models and data of ONNX itself, where they are installed. */

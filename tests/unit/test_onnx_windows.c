@@ -9,30 +9,16 @@
 
 #include "kernels/onnx/onnx.h"
 #include "tests/unit/onnx_build.h"
-#include "tests/unit/onnx_case.h"
+#include "tests/unit/onnx_rows.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
-
-/* in: the data of inputs (onnx_outputs). */
-struct row { int opset; const char *model, *in, *want; };
-
-static void check(const struct row *rows, int n)
-{
-    for (int i = 0; i < n; i++) {
-        struct arena *a = arena_new();
-        const char *got = onnx_outputs(a, rows[i].opset, rows[i].model, rows[i].in);
-        if (!streq(got, rows[i].want))
-            fail_msg("%s (%s):\n%s, expected\n%s", rows[i].model, rows[i].in, got, rows[i].want);
-        arena_free(a);
-    }
-}
 
 #define CONV(x, w, attributes) "in x:" x "; in w:" w "; node Conv x w > y " attributes "; out y"
 #define TRANSPOSED(x, w, attributes) \
     "in x:" x "; in w:" w "; node ConvTranspose x w > y " attributes "; out y"
 #define POOL(op, x, attributes) "in x:" x "; node " op " x > y " attributes "; out y"
 
-static const struct row convolutions[] = {
+static const struct onnx_row convolutions[] = {
     /* pads: one row above, one column to the right */
     { 13, CONV("1,1,2,2", "1,1,2,2", "pads=1,0,0,1"), "1,2,3,4;1,10,100,1000",
       "1x1x2x2: 2100 200 4321 402" },
@@ -97,7 +83,7 @@ static const struct row convolutions[] = {
     { 13, TRANSPOSED("1,2,1", "3,2,1", ""), "", "weights 3x2x1 do not fit 1x2x1 in 1 groups" },
 };
 
-static const struct row pools[] = {
+static const struct onnx_row pools[] = {
     { 13, POOL("MaxPool", "1,1,5", "kernel_shape=2, strides=2,"), "", "1x1x2: 1 3" },
     { 13, POOL("MaxPool", "1,1,5", "kernel_shape=2,"), "", "1x1x4: 1 2 3 4" },
     { 13, POOL("MaxPool", "1,1,5", "kernel_shape=2, strides=2, ceil_mode=1"), "",
@@ -149,7 +135,7 @@ static const struct row pools[] = {
 #define INT(name, value) "node Constant > " name " value_int=" value "; "
 #define FLOAT(name, value) "node Constant > " name " value_float=" value "; "
 
-static const struct row constants[] = {
+static const struct onnx_row constants[] = {
     ADD(INT("a", "1") INT("b", "8") INT("c", "3") "node Range a b c > r", "3", "0,0,0",
         "3: 1 4 7"),
     ADD(INT("a", "5") INT("b", "0") INT("c", "-2") "node Range a b c > r", "3", "0,0,0",
@@ -189,18 +175,18 @@ static const struct row constants[] = {
 static void windows_slide(void **state)
 {
     (void)state;
-    check(convolutions, COUNT_OF(convolutions));
-    check(pools, COUNT_OF(pools));
+    onnx_check(convolutions, COUNT_OF(convolutions));
+    onnx_check(pools, COUNT_OF(pools));
 }
 
 static void constants_are_computed(void **state)
 {
     (void)state;
-    check(constants, COUNT_OF(constants));
+    onnx_check(constants, COUNT_OF(constants));
 }
 
 /* Errors of whole models, not reasons of nodes. */
-static const struct row wrong_models[] = {
+static const struct onnx_row wrong_models[] = {
     { 13, "in x:1; const w:1; const w:1; node Add x w > y; out y", "",
       "initializer w is defined twice" },
     { 13, "in x:1; in x:1; node Relu x > y; out y", "", "input x is defined twice" },
@@ -230,7 +216,7 @@ static const struct row wrong_models[] = {
 static void whole_models_are_refused(void **state)
 {
     (void)state;
-    check(wrong_models, COUNT_OF(wrong_models));
+    onnx_check(wrong_models, COUNT_OF(wrong_models));
 }
 
 /* Imports a model.  The caller frees the results. */

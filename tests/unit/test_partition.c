@@ -9,6 +9,7 @@
 #include "kernels/module/module.h"
 #include "kernels/module/network.h"
 #include "kernels/module/partition.h"
+#include "tests/unit/networks.h"
 #include "tests/unit/perm.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -21,15 +22,6 @@
     "in the command line of the list of kernels, Tab offers tensors; show --what simplified " \
     "prints them"
 #define FORM "a step of a network is: module cut TENSOR, or: module join TENSOR TENSOR"
-
-static const struct graph *graph_of(const char *text)
-{
-    const struct graph *g;
-    struct err e = {0};
-    if (!graph_from_spec(perm, text, &g, &e))
-        fail_msg("%s: %s", text, e.text);
-    return g;
-}
 
 static const struct { const char *text, *step[MOST_STEPS], *says, *fix; } refused[] = {
     { BLOCK, { "module cut t" }, "module cut t: t is the result of a kernel already", "" },
@@ -73,7 +65,7 @@ static void refusals_name_the_step(void **state)
         int n = 0;
         while (n < MOST_STEPS && refused[i].step[n])
             n++;
-        const struct graph *g = graph_of(refused[i].text);
+        const struct graph *g = graph_must(perm, refused[i].text);
         if (!partition(perm, g, n - 1, refused[i].step, &p, &e))
             fail_msg("row %d: %s", i, e.text);
         assert_false(partition(perm, g, n, refused[i].step, &p, &e));
@@ -105,7 +97,7 @@ static const struct graph *chain(const char *op, int n)
     for (int i = 1; i < n; i++)
         str_printf(&text, "; y%d = %s(y%d)%s", i, op, i - 1,
                    streq(op, "softmax") ? " axis=1" : "");
-    const struct graph *g = graph_of(str_text(&text));
+    const struct graph *g = graph_must(perm, str_text(&text));
     str_free(&text);
     return g;
 }
@@ -130,7 +122,7 @@ static void kernels_have_a_most(void **state)
 static void parts_know_their_statements(void **state)
 {
     static const char *const step[] = { "module cut s" };
-    const struct graph *g = graph_of(BLOCK);
+    const struct graph *g = graph_must(perm, BLOCK);
     struct partition p;
     struct err e = {0};
     (void)state;
@@ -156,9 +148,9 @@ static void kernels_of_every_run_are_counted(void **state)
     struct err e = {0};
     (void)state;
     for (int i = 0; i < COUNT_OF(t); i++)
-        assert_int_equal(partition_count(graph_of(t[i].text)), t[i].n);
-    assert_true(partition_check(graph_of(FORK), 0, NULL, &e));
-    assert_false(partition_check(graph_of(BLOCK), 1, bad, &e));
+        assert_int_equal(partition_count(graph_must(perm, t[i].text)), t[i].n);
+    assert_true(partition_check(graph_must(perm, FORK), 0, NULL, &e));
+    assert_false(partition_check(graph_must(perm, BLOCK), 1, bad, &e));
 }
 
 /* --- Memory ----------------------------------------------------------------------------------- */
@@ -263,8 +255,8 @@ static void conversions_are_added_and_printed(void **state)
         "kernel 2, 1 call, conversion\n    X = input d0=4 d1=6; Identity = identity(X)\n"
         "    - set input_layout given\n    - set propagate off\n    - layout reorder X D1 D0\n\n"
         "3 kernels, 4 calls, ";
-    const struct graph *g = graph_of("x = input a=4 b=6; y = softmax(x) axis=1; "
-                                     "z = softmax(y) axis=0; w = softmax(z) axis=0");
+    const struct graph *g = graph_must(perm, "x = input a=4 b=6; y = softmax(x) axis=1; "
+                                             "z = softmax(y) axis=0; w = softmax(z) axis=0");
     const struct network *net;
     struct str out = {0};
     struct err e = {0};
@@ -287,8 +279,8 @@ static void outputs_depend_on_inputs(void **state)
     const struct network *net;
     struct err e = {0};
     (void)state;
-    assert_false(network_build(perm, graph_of("c = const a=4 b=6; y = softmax(c) axis=1; "
-                                              "x = input a=4 b=6; z = exp(x); output z, y"),
+    assert_false(network_build(perm, graph_must(perm, "c = const a=4 b=6; y = softmax(c) axis=1; "
+                                                      "x = input a=4 b=6; z = exp(x); output z, y"),
                                0, NULL, turn, NULL, &net, &e));
     assert_string_equal(e.text, "output y depends on no input");
 }

@@ -7,37 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "explorer/history/blame.h"
-#include "explorer/history/command.h"
 #include "explorer/history/rebase.h"
 #include "kernels/program/step.h"
+#include "tests/unit/history_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
 #define CONV "c2d n=1 i=16 h=28 w=28 o=32 k=3 p=1"
 #define GMM "gmm m=32 k=16 n=32"
-
-/* Runs lines with ';' between them. */
-static void must_run(struct history *h, const char *lines)
-{
-    char *text = xstrdup(lines), *rest = NULL;
-    for (char *line = strtok_r(text, ";", &rest); line; line = strtok_r(NULL, ";", &rest)) {
-        enum command_effect effect;
-        struct err e;
-        if (!command_run(h, line, &effect, &e))
-            fail_msg("%s: %s", line, e.text);
-    }
-    free(text);
-}
-
-static struct history *history_after(const char *spec, const char *lines)
-{
-    struct history *h = NULL;
-    struct err e;
-    if (!history_new(spec, &h, &e))
-        fail_msg("%s: %s", spec, e.text);
-    must_run(h, lines);
-    return h;
-}
 
 static void measure(struct history *h)
 {
@@ -104,7 +81,7 @@ static void changes_are_refused_at_a_word(void **state)
     (void)state;
     struct history *h = history_after(CONV, "loop parallel Conv H; loop unroll Conv KW");
     check_refused(h, table, COUNT_OF(table));
-    must_run(h, "undo");
+    history_run(h, "undo");
     check_refused(h, undone, COUNT_OF(undone));
     history_free(h);
 }
@@ -127,7 +104,7 @@ static void picks_are_refused_at_a_word(void **state)
     struct history *h = history_after(CONV, "branch bare; branch side; loop unroll Conv KH;"
         "loop split Conv O 4; switch main; loop parallel Conv N; loop split Conv O 8");
     check_refused(h, table, COUNT_OF(table));
-    must_run(h, "pick side 1");
+    history_run(h, "pick side 1");
     assert_string_equal(history_current(h)->step, "loop unroll Conv KH");
     assert_int_equal(history_position(h), 3);
     history_free(h);
@@ -151,7 +128,7 @@ static void nothing_is_left_to_do(void **state)
     (void)state;
     struct history *h = history_after(CONV, "");
     check_refused(h, fresh, COUNT_OF(fresh));
-    must_run(h, "loop parallel Conv H; undo");
+    history_run(h, "loop parallel Conv H; undo");
     check_refused(h, back, COUNT_OF(back));
     history_free(h);
 }
@@ -185,7 +162,7 @@ static void undo_says_which_step(void **state)
                                             "loop unroll Conv KH");
     assert_int_equal(history_said_at(h), 0);
     for (int i = 0; i < COUNT_OF(table); i++) {
-        must_run(h, table[i].line);
+        history_run(h, table[i].line);
         if (table[i].said && (!streq(history_said(h), table[i].said)
                               || history_said_at(h) != table[i].at))
             fail_msg("%s says %s (%d)", table[i].line, history_said(h), history_said_at(h));
@@ -199,18 +176,18 @@ static void kept_branches_come_and_go(void **state)
     (void)state;
     struct history *h = history_after(CONV, "loop parallel Conv H; loop unroll Conv KW");
     measure(h);
-    must_run(h, "drop 1");
+    history_run(h, "drop 1");
     assert_int_equal(history_n_branches(h), 2);
-    must_run(h, "undo");
+    history_run(h, "undo");
     assert_int_equal(history_n_branches(h), 1);
     assert_string_equal(history_said(h), "undid: drop 1");
-    must_run(h, "redo");
+    history_run(h, "redo");
     assert_int_equal(history_n_branches(h), 2);
     assert_string_equal(history_said(h), "redid: drop 1; the measured steps from before are "
                                          "branch main~1 again");
-    must_run(h, "switch main~1; loop unroll Conv KH; switch main; undo");
+    history_run(h, "switch main~1; loop unroll Conv KH; switch main; undo");
     assert_int_equal(history_n_branches(h), 2);
-    must_run(h, "redo");
+    history_run(h, "redo");
     assert_int_equal(history_n_branches(h), 3);
     assert_string_equal(history_said(h), "redid: drop 1; the measured steps from before are "
                                          "branch main~2 again");
@@ -225,7 +202,7 @@ static void changes_belong_to_a_branch(void **state)
                                             "branch x; undo");
     assert_string_equal(history_said(h), "undid step 1: loop unroll Conv KW");
     assert_int_equal(history_position(h), 0);
-    must_run(h, "switch main; undo");
+    history_run(h, "switch main; undo");
     assert_string_equal(history_said(h), "undid: drop 1");
     assert_int_equal(history_position(h), 2);
     history_free(h);

@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "explorer/history/command.h"
 #include "explorer/history/forecast.h"
 #include "explorer/history/rebase.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/history_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -19,33 +19,6 @@
 #define ONE_AND_EIGHT "loop split C N 32; loop split C M 2; loop unroll C M.1; " \
                       "loop parallel C M.0; loop serial C M.1; loop unroll C M.1; " \
                       "loop serial C M.0; loop parallel C M.0; loop serial C M.1"
-
-/* Runs lines with ';' between them; "!" measures the current state. */
-static void must_run(struct history *h, const char *lines)
-{
-    static const struct measurement m = { .outcome = OUTCOME_OK,
-                                          .latency = { .min_ms = 1, .runs = 5 } };
-    char *text = xstrdup(lines), *rest = NULL;
-    for (char *line = strtok_r(text, ";", &rest); line; line = strtok_r(NULL, ";", &rest)) {
-        enum command_effect effect;
-        struct err e;
-        if (strchr(line, '!'))
-            history_set_measured(h, history_current(h)->id, &m);
-        else if (!command_run(h, line, &effect, &e))
-            fail_msg("%s: %s", line, e.text);
-    }
-    free(text);
-}
-
-static struct history *history_after(const char *spec, const char *lines)
-{
-    struct history *h = NULL;
-    struct err e;
-    if (!history_new(spec, &h, &e))
-        fail_msg("%s: %s", spec, e.text);
-    must_run(h, lines);
-    return h;
-}
 
 /* The last line of each row is the change. */
 static void changes_are_told(void **state)
@@ -92,13 +65,13 @@ static void changes_are_counted(void **state)
     assert_string_equal(r->what, "inserted");
     assert_true(r->at == 1 && r->from == 0 && r->replayed == 1 && r->renamed == 0 && r->held == 1);
     assert_true(r->held_at[0] == 2 && r->other == 0 && !r->kept);
-    must_run(h, "drop 1");
+    history_run(h, "drop 1");
     assert_string_equal(r->what, "dropped");
     assert_true(r->at == 1 && r->replayed == 1 && r->held == 0 && r->held_at[0] == 0);
-    must_run(h, "loop parallel Conv H; move 1 2");
+    history_run(h, "loop parallel Conv H; move 1 2");
     assert_string_equal(r->what, "moved");
     assert_true(r->at == 2 && r->from == 0 && r->replayed == 1);
-    must_run(h, "edit 1 loop parallel Conv N");
+    history_run(h, "edit 1 loop parallel Conv N");
     assert_string_equal(r->what, "changed");
     history_free(h);
 }
@@ -120,7 +93,7 @@ static void applied_steps_stay_applied(void **state)
         struct history *h = history_after(CONV, THREE "; undo");
         struct str out = {0};
         int n, at;
-        must_run(h, table[i].change);
+        history_run(h, table[i].change);
         const int *path = history_path(h, 0, &n, &at);
         for (int k = 1; k < n; k++)
             str_printf(&out, "%s%s%s", k > 1 ? " " : "", k > at ? "[" : "",

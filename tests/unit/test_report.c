@@ -19,6 +19,7 @@
 #include "sessions/report/space_report.h"
 #include "sessions/tuning/tuning.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/json_help.h"
 #include "tests/unit/roof_model.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -171,16 +172,6 @@ static void test_odd_values(void **state)
     json_decref(root);
 }
 
-static json_t *must_load(struct str *text)
-{
-    json_error_t je;
-    json_t *root = json_loads(str_text(text), JSON_REJECT_DUPLICATES, &je);
-    if (!root)
-        fail_msg("%s", je.text);
-    str_free(text);
-    return root;
-}
-
 static void test_lists(void **state)
 {
     (void)state;
@@ -196,7 +187,7 @@ static void test_lists(void **state)
     const struct meter_info meters[] = { { "clock", "wall time", true, "" },
                                          { "perf", "counters", false, "no PMU" } };
     report_machine_json(&out, &machine, &model);
-    json_t *root = must_load(&out);
+    json_t *root = json_must_load(&out);
     assert_true(json_is_null(json_object_get(root, "l2")));
     assert_true(json_real_value(json_object_get(root, "peak_gflops")) == 100);
     json_t *levels = json_object_get(json_object_get(root, "model"), "bandwidth_gb_s");
@@ -207,7 +198,7 @@ static void test_lists(void **state)
     assert_true(json_is_null(json_object_get(l3, "load_one_core")));
     json_decref(root);
     report_machine_json(&out, &machine, NULL);
-    root = must_load(&out);
+    root = json_must_load(&out);
     assert_true(json_is_null(json_object_get(root, "peak_gflops")));
     json_decref(root);
     struct arena *a = arena_new();
@@ -220,7 +211,7 @@ static void test_lists(void **state)
         if (!nvidia[i].name)
             nvidia[i].name = nvidia[i].what = "";
     report_meters_json(&out, meters, 2, nvidia, &sets);
-    root = must_load(&out);
+    root = json_must_load(&out);
     json_t *parts = json_object_get(root, "nvidia"), *driver = json_array_get(parts, 0);
     assert_int_equal(json_array_size(parts), NVIDIA_COUNT);
     assert_string_equal(json_string_value(json_object_get(driver, "detail")), "GPU 0");
@@ -237,7 +228,7 @@ static void test_lists(void **state)
     assert_string_equal(json_string_value(json_object_get(perf, "reason")), "no PMU");
     json_decref(root);
     report_ops_json(&out);
-    root = must_load(&out);
+    root = json_must_load(&out);
     assert_int_equal(json_array_size(json_object_get(root, "operators")), ops_count());
     json_decref(root);
 }
@@ -293,7 +284,7 @@ static json_t *bench_json(const struct measurement *m)
     report_bench_json(&out, entry, 3, &how, "AMD EPYC | avx512");
     if (m == &good)
         golden_check("tests/golden/bench.json", str_text(&out));
-    json_t *root = must_load(&out);
+    json_t *root = json_must_load(&out);
     session_free(s);
     return root;
 }
@@ -354,7 +345,7 @@ static void check_spaces(const char *schema)
                                &bad, &e));
     assert_true(space_report(a, p, 1, &spaces, &e));
     space_report_json(&out, &spaces, p);
-    json_t *root = must_load(&out), *loops = json_object_get(root, "loops"), *knob;
+    json_t *root = json_must_load(&out), *loops = json_object_get(root, "loops"), *knob;
     check_documented(root, schema);
     assert_true(json_is_true(json_object_get(loops, "known")));
     double size = 1;
@@ -398,7 +389,7 @@ static void test_schema(void **state)
     struct machine_model model = { .n_isa = 1 };
     model.isa[0].gflops.one.runs = model.level[0].load.one.runs = 1;
     report_machine_json(&out, &machine, &model);
-    root = must_load(&out);
+    root = json_must_load(&out);
     check_documented(root, str_text(&schema));
     json_decref(root);
     struct arena *a = arena_new();
@@ -408,7 +399,7 @@ static void test_schema(void **state)
         nvidia[i] = (struct nvidia_info){ .name = "driver", .what = "" };
     report_meters_json(&out, &meter, 1, nvidia, &sets);
     arena_free(a);
-    root = must_load(&out);
+    root = json_must_load(&out);
     json_t *set = json_array_get(json_object_get(root, "sets"), 0);
     check_documented(json_array_get(json_object_get(root, "meters"), 0), str_text(&schema));
     check_documented(set, str_text(&schema));
@@ -416,7 +407,7 @@ static void test_schema(void **state)
     check_documented(json_array_get(json_object_get(set, "metrics"), 0), str_text(&schema));
     json_decref(root);
     report_ops_json(&out);
-    root = must_load(&out);
+    root = json_must_load(&out);
     json_t *family = json_array_get(json_object_get(root, "operators"), 0);
     check_documented(family, str_text(&schema));
     check_documented(json_array_get(json_object_get(family, "params"), 0), str_text(&schema));

@@ -13,45 +13,11 @@
 #include "sessions/report/report.h"
 #include "sessions/report/space_report.h"
 #include "sessions/report/text_table.h"
+#include "tests/unit/json_help.h"
 #include "tests/unit/perm.h"
+#include "tests/unit/programs.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
-
-static json_t *must_load(struct str *text)
-{
-    json_error_t why;
-    json_t *root = json_loads(str_text(text), JSON_REJECT_DUPLICATES, &why);
-    if (!root)
-        fail_msg("%s: %s", why.text, str_text(text));
-    str_free(text);
-    return root;
-}
-
-static void assert_json(const json_t *node, const char *want)
-{
-    char *text = json_dumps(node, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(8));
-    assert_non_null(text);
-    assert_string_equal(text, want);
-    free(text);
-}
-
-/* Frees the text. */
-static void assert_json_text(struct str *text, const char *want)
-{
-    json_t *root = must_load(text);
-    assert_json(root, want);
-    json_decref(root);
-}
-
-static const struct program *program_of(const char *spec, const char *const *step, int n)
-{
-    const struct program *p;
-    struct err e;
-    int bad;
-    if (!program_replay(perm, spec, step, n, &p, &bad, &e))
-        fail_msg("%s, step %d: %s", spec, bad, e.text);
-    return p;
-}
 
 /* --- Text tables ------------------------------------------------------------------------------ */
 
@@ -143,7 +109,7 @@ static void spaces_as_text(void **state)
 
 static void spaces_as_json(void **state)
 {
-    const struct program *p = program_of("gmm m=8 k=8 n=8", NULL, 0);
+    const struct program *p = program_bare(perm, "gmm m=8 k=8 n=8");
     struct spaces s = spaces_known();
     struct str out = {0};
     (void)state;
@@ -161,7 +127,7 @@ static void spaces_as_json(void **state)
         "\"tiles\":[],\"now\":[2,4]}]}}");
     s = spaces_unknown();
     space_report_json(&out, &s, p);
-    json_t *root = must_load(&out), *layouts = json_object_get(root, "layouts");
+    json_t *root = json_must_load(&out), *layouts = json_object_get(root, "layouts");
     json_t *loops = json_object_get(root, "loops"), *knobs = json_object_get(loops, "knobs");
     assert_true(json_is_false(json_object_get(layouts, "known")));
     assert_json(json_object_get(layouts, "why"),
@@ -187,7 +153,7 @@ static void assembly_as_json(void **state)
     struct port_pressure ports = { .loop = 0, .model = "znver3", .exact = true, .cycles = 4,
                                    .least = 2, .ipc = 1.5, .n = 2,
                                    .port = { { "P0", 2 }, { "P1", 0.5 } } };
-    const struct program *p = program_of("gmm m=8 k=8 n=8", NULL, 0);
+    const struct program *p = program_bare(perm, "gmm m=8 k=8 n=8");
     struct str out = {0};
     (void)state;
     report_asm_json(&out, p, text, &lines, &ports);
@@ -199,12 +165,12 @@ static void assembly_as_json(void **state)
         "\"reason\":null}");
     loop.node = p->graph->n_nodes;         /* a loop of no node has no name to print */
     report_asm_json(&out, p, text, &lines, &ports);
-    json_t *root = must_load(&out);
+    json_t *root = json_must_load(&out);
     assert_json(json_object_get(root, "hottest"), "null");
     json_decref(root);
     loop.node = -1;
     report_asm_json(&out, p, text, &lines, &ports);
-    root = must_load(&out);
+    root = json_must_load(&out);
     assert_json(json_object_get(root, "hottest"), "null");
     json_decref(root);
     ports = (struct port_pressure){ .loop = -1, .reason = "the kernel has no loop" };
@@ -224,7 +190,7 @@ static json_t *counters_of(const struct measurement *m, unsigned meters, json_t 
     assert_true(session_new("gmm m=8 k=8 n=8", &s, &e));
     report_run_json(&out, s, m, meters, NULL, NULL);
     session_free(s);
-    *root = must_load(&out);
+    *root = json_must_load(&out);
     return json_object_get(*root, "counters");
 }
 
@@ -390,7 +356,8 @@ static void ablations_as_json(void **state)
                                           .runs = 3 } },
                       .ratio = { 2, 1.5, 2.5, 0 }, .verdict = VERDICT_SLOWER } },
     };
-    struct ablation a = { .whole = program_of("gmm m=8 k=8 n=8", step, 1), .n = 2, .row = row };
+    struct ablation a = { .whole = program_with(perm, "gmm m=8 k=8 n=8", step, 1), .n = 2,
+                          .row = row };
     struct str out = {0};
     (void)state;
     report_ablation_json(&out, "x.yaml", &a);
@@ -428,7 +395,7 @@ static void contenders_of_other_kinds(void **state)
         { .name = "./prog 3", .command = "./prog 3", .result = &r[1] },
     };
     report_bench_json(&out, entry, 2, &how, NULL);
-    json_t *root = must_load(&out), *list = json_object_get(root, "contenders");
+    json_t *root = json_must_load(&out), *list = json_object_get(root, "contenders");
     json_t *a = json_object_get(list, "A");
     assert_json(json_object_get(a, "gpu"), "\"h100\"");
     assert_json(json_object_get(a, "simulated_ms"), "0.5");
@@ -485,7 +452,7 @@ static void parameters_as_json(void **state)
     struct str out = {0};
     (void)state;
     report_ops_json(&out);
-    json_t *root = must_load(&out);
+    json_t *root = json_must_load(&out);
     assert_json(param_of(root, "gpool", "f"),
                 "{\"name\":\"f\",\"required\":false,\"default\":0,\"min\":0,\"max\":1,"
                 "\"help\":\"how an image is reduced\",\"words\":[\"mean\",\"max\"]}");

@@ -10,6 +10,7 @@
 #include "kernels/ops/reference.h"
 #include "profile/measure/oracle.h"
 #include "profile/vendor/vendor.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/random_ops.h"
 
 #include "tests/unit/perm.h"
@@ -22,15 +23,6 @@
 
 static uint64_t seed = 1;
 static const struct vendor_plugin *plugin[VENDOR_COUNT];
-
-static const struct program *program_of(const char *spec)
-{
-    const struct program *p;
-    struct err e;
-    if (!program_new(perm, spec, &p, &e))
-        fail_msg("%s: %s", spec, e.text);
-    return p;
-}
 
 /* Runs it twice: a second run must not see what the first one left. */
 static void must_compute(const struct program *p, const struct vendor_problem *v,
@@ -80,7 +72,7 @@ static void must_compute(const struct program *p, const struct vendor_problem *v
 /* How many libraries it was given to. */
 static int check(const char *spec, bool needed)
 {
-    const struct program *p = program_of(spec);
+    const struct program *p = program_bare(perm, spec);
     struct vendor_problem v;
     struct err e;
     int n = 0;
@@ -208,7 +200,7 @@ static void operators_are_named(void **state)
     for (int i = 0; i < COUNT_OF(operators); i++) {
         struct vendor_problem v;
         struct err e;
-        const struct program *p = program_of(operators[i].spec);
+        const struct program *p = program_bare(perm, operators[i].spec);
         assert_true(vendor_match(p->base, &v, &e));
         assert_string_equal(v.text, operators[i].text);
     }
@@ -267,15 +259,15 @@ static void graphs_have_reasons(void **state)
     struct vendor_problem v;
     (void)state;
     for (int i = 0; i < COUNT_OF(rows); i++) {
-        if (vendor_match(program_of(rows[i].spec)->base, &v, &e))
+        if (vendor_match(program_bare(perm, rows[i].spec)->base, &v, &e))
             fail_msg("%s is %s", rows[i].spec, v.text);
         assert_string_equal(e.text, rows[i].why);
     }
-    assert_true(vendor_match(program_of("c2d n=1 i=4 h=8 w=8 o=4 k=3")->base, &v, &e));
+    assert_true(vendor_match(program_bare(perm, "c2d n=1 i=4 h=8 w=8 o=4 k=3")->base, &v, &e));
     assert_true(vendor_offers(VENDOR_ONEDNN, &v, &e));
     assert_false(vendor_offers(VENDOR_OPENBLAS, &v, &e));
     assert_string_equal(e.text, "OpenBLAS has no operator for convolution 3x3");
-    assert_true(vendor_match(program_of("gmm m=4 k=4 n=4 bias=1")->base, &v, &e));
+    assert_true(vendor_match(program_bare(perm, "gmm m=4 k=4 n=4 bias=1")->base, &v, &e));
     assert_false(vendor_offers(VENDOR_OPENBLAS, &v, &e));
     assert_true(strstr(e.text, "without post-operations (matrix multiplication, bias)"));
 }
@@ -310,12 +302,12 @@ static void libraries_offer_operators(void **state)
     char why[200];
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
-        assert_true(vendor_match(program_of(row[i].spec)->base, &v, &e));
+        assert_true(vendor_match(program_bare(perm, row[i].spec)->base, &v, &e));
         bool ok = vendor_offers(row[i].library, &v, &e);
         if (ok != !row[i].why[0] || (!ok && !streq(e.text, row[i].why)))
             fail_msg("%s, %s: %d, %s", row[i].spec, vendor_name[row[i].library], ok, e.text);
     }
-    assert_true(vendor_match(program_of("gmm m=4 k=4 n=4 type=f16")->base, &v, &e));
+    assert_true(vendor_match(program_bare(perm, "gmm m=4 k=4 n=4 type=f16")->base, &v, &e));
     assert_true(vendor_offers(VENDOR_CUBLAS, &v, &e));
     assert_false(vendor_offers(VENDOR_OPENBLAS, &v, &e));
     snprintf(why, sizeof why, "OpenBLAS is timed only for %s, and the tensors here are %s",
@@ -326,11 +318,12 @@ static void libraries_offer_operators(void **state)
 /* Padding of its own node is the operator's. */
 static void padding_is_part_of_the_operator(void **state)
 {
+    const struct program *p =
+        program_bare(perm, "c2d n=1 i=4 h=8 w=9 o=6 kh=3 kw=2 sw=2 ph0=2 pw1=1");
     struct vendor_problem v;
     struct err e;
     (void)state;
-    assert_true(vendor_match(program_of("c2d n=1 i=4 h=8 w=9 o=6 kh=3 kw=2 sw=2 ph0=2 pw1=1")->base,
-                             &v, &e));
+    assert_true(vendor_match(p->base, &v, &e));
     assert_int_equal(v.kind, VENDOR_CONV);
     assert_int_equal(v.n_tensors, 3);
     assert_int_equal(v.tensor[0].shape[2], 8);
@@ -340,8 +333,8 @@ static void padding_is_part_of_the_operator(void **state)
     assert_int_equal(v.after[1], 1);
     assert_int_equal(v.step[1], 2);
     assert_int_equal(v.kernel[1], 2);
-    assert_true(vendor_match(program_of("t2d n=1 i=2 h=4 w=4 o=3 k=3 s=2 p=1 op=1")->base, &v,
-                             &e));
+    assert_true(vendor_match(program_bare(perm, "t2d n=1 i=2 h=4 w=4 o=3 k=3 s=2 p=1 op=1")->base,
+                             &v, &e));
     assert_int_equal(v.tensor[0].shape[2], 4);
     assert_int_equal(v.before[0], 1);
     assert_int_equal(v.after[0], 0);

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/expert/instant.h"
 #include "profile/measure/measure_network.h"
 #include "profile/measure/oracle.h"
 #include "sessions/file/expert_file.h"
+#include "tests/unit/networks.h"
 #include "tests/unit/perm.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -197,15 +197,6 @@ static void outputs_without_values(void **state)
     assert_string_equal(e.text, "output z is missing in the whole graph");
 }
 
-static const struct graph *graph_of(const char *text)
-{
-    const struct graph *g;
-    struct err e = {0};
-    if (!graph_from_spec(perm, text, &g, &e))
-        fail_msg("%s: %s", text, e.text);
-    return g;
-}
-
 /* Float32 is exact for relu, so 1e-5 of the largest value is allowed.  exp(100) is beyond it.  What
  * exp rounds may jump where it is compared; an input does not. */
 static void whole_graphs_are_evaluated(void **state)
@@ -223,7 +214,7 @@ static void whole_graphs_are_evaluated(void **state)
     float x[] = { -2, 0.5f, 100 };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
-        const struct graph *g = graph_of(row[i].text);
+        const struct graph *g = graph_must(perm, row[i].text);
         struct network net = { .graph = g, .whole = g };
         float *value[8] = { NULL };
         const struct network_values v = { g->n_tensors, value };
@@ -248,19 +239,6 @@ static void whole_graphs_are_evaluated(void **state)
 
 /* --- Runs ------------------------------------------------------------------------------------- */
 
-static const struct network *network_of(const struct graph *g)
-{
-    static struct experts all;
-    struct err e = {0};
-    const struct network *net;
-    if (!all.n && !expert_file_all(perm, &all, &e))
-        fail_msg("%s", e.text);
-    struct instant x = { &all, NULL, 1 };
-    if (!network_build(perm, g, 0, NULL, instant_choose, &x, &net, &e))
-        fail_msg("%s", e.text);
-    return net;
-}
-
 /* 3 instead of 2 is 1 / (1e-5 + 2e-3) times what is allowed. */
 static void authors_expect_values(void **state)
 {
@@ -270,7 +248,8 @@ static void authors_expect_values(void **state)
         { { 1, 0, 2, 0.5f }, 1, 497.512, "element 2 of y is 3, but 2 is expected: 498 times what "
           "1e-5 + 1e-3 |expected| allows" },
     };
-    const struct network *net = network_of(graph_of("x = input a=2 b=2; y = relu(x)"));
+    const struct network *net =
+        network_must(perm, graph_must(perm, "x = input a=2 b=2; y = relu(x)"));
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
         const struct network_given in = { "x", x }, out = { "y", row[i].want };
@@ -318,8 +297,9 @@ static void hear(void *ctx, const char *what, double fraction)
 /* Each kernel is counted by itself, without a clock. */
 static void kernels_are_counted(void **state)
 {
-    const struct network *net = network_of(graph_of("x = input m=8 k=8; w = const k=8 n=8; "
-                                                    "y = matmul(x, w); z = softmax(y) axis=1"));
+    const struct network *net =
+        network_must(perm, graph_must(perm, "x = input m=8 k=8; w = const k=8 n=8; "
+                                            "y = matmul(x, w); z = softmax(y) axis=1"));
     struct measure_opts mo = { .meters = METER_SIM, .seed = 7 };
     struct network_opts o = { .measure = &mo };
     struct network_measurement m;
