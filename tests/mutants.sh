@@ -5,7 +5,8 @@
 #     tests/mutants.sh [N [SEED [FOLDER...]]]
 #
 # prints a line per change, then how many of each room were killed; what survived lies as diffs in
-# build/mutants/survivors.  Changes that do not compile, or that compile to the same code, are
+# build/mutants/survivors.  MUTANT_SECONDS=S asks no further suite about a change once S seconds of
+# suites have passed with it (all are asked otherwise).  Changes that do not compile, or that compile to the same code, are
 # drawn again (tests/mutate.awk).  The same seed draws the same changes of the same sources.
 #
 # Which suites execute a line says a build with gcov, made once and again when a source differs.
@@ -27,7 +28,8 @@ isl=$(pkg-config --exists isl && echo -lisl)
 work=$PWD/build/mutants
 src=$work/src
 map=$work/coverage.txt                    # FILE LINE SUITE...; LINE 0: of all of the file
-times=$work/times.txt                     # SUITE SECONDS, ascending
+times=$work/times.txt                     # SUITE SECONDS LINES; LINES: how many it executes
+most=${MUTANT_SECONDS:-1000000}
 mkdir -p "$src" "$work/survivors"
 
 # What make runs for the two builds: one that counts, one that is changed.  A process that ends by
@@ -111,20 +113,28 @@ count_all() {
     for at in "$work"/counts/*; do
         grep -qxF "${at##*/}" <<< "${suites//\//_}" || rm -rf "$at"       # a suite that is gone
     done
-    sort -k 2n "$work"/counts/*/time > "$times"
+    awk 'FILENAME ~ /time$/ { seconds[$1] = $2 }
+         FILENAME ~ /lines$/ && $3 != "" { lines[$3]++ }
+         END { for (suite in seconds) print suite, seconds[suite], lines[suite] + 1 }' \
+        "$work"/counts/*/time "$work"/counts/*/lines > "$times"
     awk '{ line = $1 " " $2; suites[line] = suites[line] ($3 == "" ? "" : " " $3)
            if ($3 != "" && !seen[$1, $3]++) whole[$1] = whole[$1] " " $3 }
          END { for (line in suites) print line suites[line]
                for (file in whole) print file, 0 whole[file] }' "$work"/counts/*/lines > "$map"
 }
 
-# FILE LINE: the suites that execute it, the quickest first.
+# FILE LINE: the suites that execute it and their seconds, first those that are likely to see a
+# change soon: quick ones, of whose executed lines many are in this file.
 suites_of() {
     awk -v file="$1" -v line="$2" '
-        FNR == NR { if ($1 == file && ($2 == line || $2 == 0)) { known[$2] = 1; list[$2] = $0 }
+        FNR == NR { if ($1 != file) next
+                    if ($2 == line || $2 == 0) { known[$2] = 1; list[$2] = $0 }
+                    if ($2 > 0) for (i = 3; i <= NF; i++) here[$i]++
                     next }
-        { n = split(list[known[line] ? line : 0], part, " ")
-          for (i = 3; i <= n; i++) if (part[i] == $1) print $1, $2 }' "$map" "$times"
+        !n { n = split(list[known[line] ? line : 0], part, " ")
+             for (i = 3; i <= n; i++) asked[part[i]] = 1 }
+        asked[$1] { print $1, $2, ($2 + 0.5) * $3 / (here[$1] + 1) }' "$map" "$times" \
+        | sort -k 3g | cut -d ' ' -f 1,2
 }
 
 # --- One change ----------------------------------------------------------------------------------
@@ -164,9 +174,9 @@ restore() {
 
 # Sets by: the suite that failed, or nothing; asked: how many there were.
 find_killer() {
-    local suite seconds rc
+    local suite seconds rc began=$SECONDS
     by= asked=0
-    while read -r suite seconds; do
+    while [ $((SECONDS - began)) -lt "$most" ] && read -r suite seconds; do
         asked=$((asked + 1))
         run_suite "$suite" "$seconds"
         rc=$?
