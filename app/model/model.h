@@ -439,7 +439,7 @@ int model_measured_here(struct model *m);
 /* Appends "other contract: Inp arrives as ..." if p expects other layouts from its caller than
  * program `than` does. */
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
-/* The same, after a note that p stores the lanes of a vector apart (func_lanes_apart). */
+/* The same, after a note that lanes of a vector of p lie apart in memory (func_lanes_apart). */
 void model_change_note(const struct program *p, const struct program *than, struct str *out);
 /* Appends notes such as "; 64 threads take turns on 1 core", if some threads gain nothing. */
 void model_threads_note(const struct model *m, struct str *out);

@@ -357,11 +357,14 @@ static void note_lanes(const struct program *p, const struct program *than, stru
         return;
     bool before = program_lower(than, &g, &ignored) && func_lanes_apart(g, &was);
     if (before && streq(was.axis, now.axis) && streq(was.buffer, now.buffer)
-        && was.stride == now.stride)
+        && was.stride == now.stride && was.load == now.load)
         return;
-    str_printf(out, "%sthe lanes of %s lie %lld elements apart in %s: each is stored by itself",
-               out->len ? "; " : "", now.axis, (long long)now.stride, now.buffer);
-    if (now.adjacent)
+    str_printf(out, "%sthe lanes of %s lie %lld elements apart in %s: each is %s by itself",
+               out->len ? "; " : "", now.axis, (long long)now.stride, now.buffer,
+               now.load ? "loaded" : "stored");
+    if (now.load)
+        str_printf(out, ", which another layout of %s would avoid", now.buffer);
+    else if (now.adjacent)
         str_printf(out, ", lanes of %s would be adjacent", now.adjacent);
 }
 

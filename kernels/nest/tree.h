@@ -182,10 +182,11 @@ double func_sums(const struct func *f, int node);
  * `lanes` elements is one store.  This measures the amount of code that a compiler must read. */
 double func_statements(const struct func *f, int lanes);
 
-/* A store to a parameter in a vectorized loop, whose lanes lie `stride` elements apart, so that a
- * vector is stored element by element.  axis: the loop; adjacent: the innermost enclosing loop that
- * moves the store to the next element, or NULL. */
-struct lanes_apart { const char *axis, *buffer, *adjacent; int64_t stride; };
-/* Finds the first such store; false: there is none. */
+/* An access to a parameter in a vectorized loop, whose lanes lie `stride` elements apart, so that a
+ * vector is stored or loaded element by element.  axis: the loop; adjacent: the innermost enclosing
+ * loop that moves the access to the next element, or NULL. */
+struct lanes_apart { const char *axis, *buffer, *adjacent; int64_t stride; bool load; };
+/* Finds the first such store or, if there is none, the first such load, except those of nests that
+ * only copy; false: there is neither. */
 bool func_lanes_apart(const struct func *f, struct lanes_apart *out);
 #endif

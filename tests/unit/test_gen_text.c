@@ -105,19 +105,35 @@ static void long_loops_are_shared_dynamically(void **state)
 static void lanes_that_lie_apart_are_found(void **state)
 {
     static const struct {
-        const char *tree; int64_t stride; const char *axis, *adjacent;
+        const char *tree; int64_t stride; const char *axis, *adjacent; bool load;
     } rows[] = {
         { "in A[8][16]\nout C[16][8]\nfor m 8\n  for n 16 vectorize\n    C[n][m] = A[m][n]\n", 8,
-          "N", "M" },
-        { "in A[8][16]\nout C[16][8]\nfor n 16 vectorize\n  C[n][3] = A[3][n]\n", 8, "N", NULL },
+          "N", "M", false },
+        { "in A[8][16]\nout C[16][8]\nfor n 16 vectorize\n  C[n][3] = A[3][n]\n", 8, "N", NULL,
+          false },
         { "in A[8][16]\nout C[8][16]\nfor m 8\n  for n 16 vectorize\n    C[m][n] = A[m][n]\n", 0,
-          NULL, NULL },
-        { "in A[16]\nout C[16][8]\nfor n 16\n  for m 8\n    C[n][m] = A[n]\n", 0, NULL, NULL },
-        { "in A[16]\nout C[2]\nfor n 16 vectorize\n  C[1] = A[n]\n", 0, NULL, NULL },
+          NULL, NULL, false },
+        { "in A[16]\nout C[16][8]\nfor n 16\n  for m 8\n    C[n][m] = A[n]\n", 0, NULL, NULL,
+          false },
+        { "in A[16]\nout C[2]\nfor n 16 vectorize\n  C[1] = A[n]\n", 0, NULL, NULL, false },
         { "in A[16]\nout C[16]\ntile T[16][2]\n  for n 16 vectorize\n    T[n][0] = A[n]\n"
-          "  for n 16\n    C[n] = T[n][0]\n", 0, NULL, NULL },
+          "  for n 16\n    C[n] = T[n][0]\n", 0, NULL, NULL, false },
         { "in A[16]\nout C[16]\nout D[16][2]\nfor n 16\n  C[n] = A[n]\nfor n 16 vectorize\n"
-          "  D[n][1] = A[n]\n", 2, "N", NULL },
+          "  D[n][1] = A[n]\n", 2, "N", NULL, false },
+        { "in A[16][4]\nout C[4][16]\nfor m 4\n  for n 16 vectorize\n"
+          "    C[m][n] = 2 * A[n][m]\n", 4, "N", "M", true },
+        { "in A[16][4]\nout C[4][16]\nfor m 4\n  for n 16 vectorize\n"
+          "    C[m][n] += A[n][m]\n", 4, "N", "M", true },
+        { "in A[16][4]\nout C[4][16]\nfor m 4\n  for n 16 vectorize\n"
+          "    C[m][n] = A[n][m]\n", 0, NULL, NULL, false },           /* a copy */
+        { "in A[16][4]\nout C[16]\nfor m 4\n  for n 16 vectorize\n"
+          "    C[n] += 2 * A[n][1]\n", 4, "N", NULL, true },
+        { "in A[4]\nout C[16]\nfor m 4\n  for n 16 vectorize\n    C[n] += 2 * A[m]\n", 0, NULL,
+          NULL, false },
+        { "in A[16][2]\nout C[16][8]\nfor n 16 vectorize\n  C[n][3] = 2 * A[n][1]\n", 8, "N",
+          NULL, false },
+        { "in A[16]\nout C[16]\ntile T[16][2]\n  for n 16\n    T[n][0] = A[n]\n"
+          "  for n 16 vectorize\n    C[n] = 2 * T[n][0]\n", 0, NULL, NULL, false },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(rows); i++) {
@@ -128,7 +144,9 @@ static void lanes_that_lie_apart_are_found(void **state)
             fail_msg("%s: %s", rows[i].tree, found ? x.axis : "nothing");
         if (found) {
             assert_string_equal(x.axis, rows[i].axis);
-            assert_string_equal(x.buffer, strstr(rows[i].tree, "D[") ? "D" : "C");
+            assert_string_equal(x.buffer, rows[i].load ? "A"
+                                                       : strstr(rows[i].tree, "D[") ? "D" : "C");
+            assert_int_equal(x.load, rows[i].load);
             assert_int_equal(x.stride, rows[i].stride);
             assert_true(!x.adjacent == !rows[i].adjacent);
             assert_true(!x.adjacent || streq(x.adjacent, rows[i].adjacent));

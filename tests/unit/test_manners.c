@@ -332,7 +332,10 @@ static void test_lanes_apart(void **state)
     assert_shows(m, apart);
     type_line(m, "loop unroll C K");
     assert_hides(m, "apart");
-    type_line(m, "layout set C \"N M\"");    /* now lanes of M are adjacent */
+    type_line(m, "layout set C \"N M\"");    /* now lanes of M are adjacent here, but not in A */
+    assert_hides(m, apart);
+    assert_shows(m, "the lanes of M lie 32 elements apart in A");
+    type_line(m, "layout set A \"K M\"");
     assert_hides(m, "apart");
     type_line(m, "layout set C \"M N\"");
     assert_shows(m, apart);
@@ -342,6 +345,12 @@ static void test_lanes_apart(void **state)
     type_line(m, "loop vectorize C N");
     assert_hides(m, "apart");
     type_line(m, "layout set C \"N/16 M 16n\"");
+    assert_hides(m, "apart");
+    type_line(m, "layout set B \"N K\"");
+    assert_shows(m, "the lanes of N.1 lie 32 elements apart in B");
+    assert_shows(m, "loaded by itself");
+    assert_shows(m, "layout of B");
+    type_line(m, "layout set B \"K N\"");
     assert_hides(m, "apart");
     model_free(m);
 }
