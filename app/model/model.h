@@ -568,8 +568,8 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
  * until there is a prediction; "not predicted" if it failed. */
 void model_forecast_brief(const struct model *m, const char *line, struct str *out);
 /* Appends the prediction for a step: "predicted 1.05M L1 misses, -94 %; time -91 %".  line "": for
- * the state under the cursor of the steps, if it needs one: "predicted 1.05M L1 misses; about 0.26
- * ms".  Appends "predicted …" until there is a prediction, "not predicted: ..." if it failed.
+ * the state under the cursor of the steps, if it needs one: "predicted 1.05M L1 misses; at least
+ * 0.26 ms".  Appends "predicted …" until there is a prediction, "not predicted: ..." if it failed.
  * Times are those of loads, stores and FLOPs on one thread; they need the machine model. */
 void model_forecast_print(const struct model *m, const char *line, struct str *out);
 

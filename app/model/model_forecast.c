@@ -207,9 +207,9 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
 }
 
 /* Appends the change of the time from `now`, such as "; time -91 %".  If `now` is NULL or its time
- * is unknown, appends the time, such as "; about 0.26 ms".  Appends nothing if that is unknown,
- * too.  The change is nearer to the truth than the time: latencies of loads, which are not
- * predicted, make all times longer. */
+ * is unknown, appends the time, such as "; at least 0.26 ms".  Appends nothing if that is
+ * unknown, too.  Latencies of loads, which are not predicted, make all times longer; so the change
+ * is nearer to the truth than the time. */
 static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
                      struct str *out)
 {
@@ -218,7 +218,7 @@ static void add_time(const struct model *m, const struct prediction *p, const st
         str_add(out, "; time ");
         text_change(out, change);
     } else if (ms > 0) {
-        str_add(out, "; about ");
+        str_add(out, "; at least ");
         text_ms(out, ms);
     }
 }

@@ -87,6 +87,13 @@ static void of_the_time(void **state)
     m->threads = 2;                                      /* it is of one thread */
     m->data_stamp++;
     assert_hides(m, "; time ");
+    m->threads = 1;
+    press(m, "Enter Tab k j");                           /* without a comparison: a bound */
+    do_jobs(m);
+    assert_shows(m, "predicted 4224 L1 misses; at least ");
+    m->threads = 2;
+    m->data_stamp++;
+    assert_hides(m, "; at least ");
     model_free(m);
 }
 
