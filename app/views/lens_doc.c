@@ -179,7 +179,8 @@ static int put_cures_of(struct lens_pane *v, bool several, const char *title)
         widest = width > widest ? width : widest;
     }
     if (n > 0)
-        put_title(v, title, k->keys ? "as predicted; Enter applies one" : "as predicted");
+        put_title(v, title, k->keys ? "predicted effect; Enter applies one"
+                                     : "predicted effect");
     for (int i = 0; i < n; i++) {
         const char *line = k->cure[chosen[i]].line;
         for (size_t len; line[len = strcspn(line, "\n")]; line += len + 1) {

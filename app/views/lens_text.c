@@ -168,8 +168,8 @@ static void add_conflict(struct str *out, const struct lens *l, int site)
     str_add(out, "More lines share a set than it has ways.");
 }
 
-/* If the moves reach few sets, appends " Moves of 2 048 bytes reach only 2 of 64 sets: 17 lines
- * would conflict even in an otherwise empty L1." */
+/* If the moves reach few sets, appends " Moves of 2 048 bytes reach only 2 of 64 sets, which hold 16
+ * lines: one more would conflict even in an otherwise empty L1." */
 static void add_few_sets(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     int64_t sets = c->moves >= 0 && c->again >= 0 ? lens_sets(l, c->stride) : l->n_sets;
@@ -180,9 +180,9 @@ static void add_few_sets(struct str *out, const struct lens *l, const struct len
         return;
     str_add(out, " Moves of ");
     add_count(out, c->stride, "byte");
-    str_printf(out, " reach only %d of %d sets: ", (int)sets, l->n_sets);
-    add_count(out, sets * l->ways + 1, "line");
-    str_add(out, " would conflict even in an otherwise empty L1.");
+    str_printf(out, " reach only %d of %d sets, which hold ", (int)sets, l->n_sets);
+    add_count(out, sets * l->ways, "line");
+    str_add(out, ": one more would conflict even in an otherwise empty L1.");
 }
 
 void lens_reason_print(struct str *out, const struct lens *l, const struct lens_cause *c)

@@ -649,8 +649,8 @@ static void sentences(void **state)
     assert_reason(l, "K, the innermost loop, moves it by 2 048 bytes: every iteration needs "
                      "another line. The next iteration of N needs its 512 lines again, but by "
                      "then 545 lines were touched, and L1 holds 512. Moves of 2 048 bytes "
-                     "reach only 2 of 64 sets: 17 lines would conflict even in an otherwise "
-                     "empty L1.");
+                     "reach only 2 of 64 sets, which hold 16 lines: one more would conflict "
+                     "even in an otherwise empty L1.");
     struct lens_cause once = l->cause[0];
     once.misses = l->all.misses = 1;
     once.compulsory = once.conflict = 0;
