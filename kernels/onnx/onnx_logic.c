@@ -126,11 +126,26 @@ static bool bit_shift(struct imp *im)
     return onnx_done(im, left ? x : onnx_emit1(im, "floor", x));
 }
 
-/* Translates Ceil, Round (halves to even numbers) and Sign.  If |x| >= 2^23, float32 holds only
- * whole numbers, and x + 0.5 would be rounded: there Round is x itself. */
+/* Emits x rounded to a whole number, halves to even ones: y = floor(x), plus 1 where x - y > 0.5 or
+ * where x - y = 0.5 and y is odd.  x + 0.5 would not do: float32 rounds this sum where it passes a
+ * power of 2, for example 0.50000006 + 0.5 to 1.  x - y is rounded only for -0.5 < x < 0, where the
+ * result stays right: y is -1, which is odd. */
+static bool round_to_even(struct imp *im, int x, int *out)
+{
+    int y = onnx_emit1(im, "floor", x), part, tie, odd, over;
+    int pairs = onnx_emit1(im, "floor", onnx_emit_affine(im, y, 0.5, 0));
+    int half = onnx_emit_number(im, 0.5);
+    return onnx_emit2(im, "sub", x, y, &part) &&
+           onnx_emit2(im, "sub", y, onnx_emit_affine(im, pairs, 2, 0), &odd) &&
+           onnx_emit2(im, "equal", part, half, &tie) &&
+           onnx_emit2(im, "less", half, part, &over) &&
+           onnx_emit_where(im, tie, odd, over, &odd) && onnx_emit2(im, "add", y, odd, out);
+}
+
+/* Translates Ceil, Round and Sign. */
 static bool rounding(struct imp *im)
 {
-    int x, y, z, tie, odd, small;
+    int x, y, z;
     if (!onnx_in_stmt(im, 0, &x))
         return false;
     if (streq(im->n->op, "Ceil"))
@@ -141,15 +156,7 @@ static bool rounding(struct imp *im)
         return onnx_emit2(im, "less", zero, x, &y) && onnx_emit2(im, "less", x, zero, &z) &&
                onnx_emit2(im, "sub", y, z, &y) && onnx_done(im, y);
     }
-    int up = onnx_emit_affine(im, x, 1, 0.5);
-    y = onnx_emit1(im, "floor", up);
-    int half = onnx_emit1(im, "floor", onnx_emit_affine(im, y, 0.5, 0));
-    int size = onnx_emit1(im, "abs", x), limit = onnx_emit_number(im, 0x1p23);
-    return onnx_emit2(im, "equal", up, y, &tie) &&
-           onnx_emit2(im, "sub", y, onnx_emit_affine(im, half, 2, 0), &odd) &&
-           onnx_emit2(im, "mul", tie, odd, &odd) && onnx_emit2(im, "sub", y, odd, &y) &&
-           onnx_emit2(im, "less", size, limit, &small) &&
-           onnx_emit_where(im, small, y, x, &y) && onnx_done(im, y);
+    return round_to_even(im, x, &y) && onnx_done(im, y);
 }
 
 /* Functions of one tensor, most of which become several statements. */

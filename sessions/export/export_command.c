@@ -11,6 +11,7 @@ void export_put_word(struct str *out, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-+=./";
+    str_add(out, text[0] == '-' ? "./" : "");
     if (!text[strspn(text, plain)]) {
         str_add(out, text);
         return;

@@ -107,6 +107,7 @@ static void words_of_the_shell(void **state)
     static const struct { const char *text, *want; } row[] = {
         { "plain/a-b_c+d=e.c", "plain/a-b_c+d=e.c" }, { "a b", "'a b'" }, { "a$b", "'a$b'" },
         { "it's", "'it'\\''s'" }, { "caf\xc3\xa9", "'caf\xc3\xa9'" }, { "~/x", "'~/x'" },
+        { "-x.c", "./-x.c" }, { "-a b", "./'-a b'" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
@@ -131,6 +132,7 @@ static void files_and_programs(void **state)
         { "elf.c", 0, true, " elf.c -o ./elf -lm && ./elf" },
         { "text", 0, true, " -x c text -x none -o ./text.out -lm && ./text.out" },
         { "a b.c", 0, true, " 'a b.c' -o './a b' -lm && './a b'" },
+        { "-x.c", 0, true, " ./-x.c -o ./-x -lm && ./-x" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {

@@ -276,12 +276,15 @@ static void the_default_domain_has_two_names(void **state)
     arena_free(a);
 }
 
-/* Halves go to the even neighbour.  From 2^23 on x + 0.5 is no float32, and x is whole. */
+/* Halves go to the even neighbour.  In float32, 0.50000006 + 0.5 is 1; from 2^23 on, x + 0.5 is
+ * rounded too, and x is whole. */
 static void round_is_exact(void **state)
 {
     (void)state;
     static const struct { float x, want; } rows[] = {
         { 0.5f, 0 }, { 1.5f, 2 }, { 2.5f, 2 }, { -1.5f, -2 }, { 0.49999997f, 0 },
+        { 0.50000006f, 1 }, { -0.5f, 0 }, { -0.49999997f, 0 }, { -0.50000006f, -1 },
+        { 2.4999998f, 2 }, { -2.4999998f, -2 }, { -1e-9f, 0 }, { 1.5000001f, 2 },
         { 8388607.5f, 8388608 }, { 8388609, 8388609 }, { -8388609, -8388609 },
         { 16777215, 16777215 }, { 3e9f, 3e9f }, { INFINITY, INFINITY },
     };
