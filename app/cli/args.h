@@ -69,7 +69,7 @@ const char *args_joined(const struct args *a, enum opt o, struct str *out);
 bool args_int(const struct args *a, enum opt o, int lo, int hi, int *out, struct err *e);
 bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,
                  struct err *e);
-/* Reads --seed, a whole number that is at least `least`; else as args_int. */
+/* Reads --seed, a whole number that is at least `least`, in the same way as args_int. */
 bool args_seed(const struct args *a, int least, uint64_t *out, struct err *e);
 /* Reads --baselines as vendor_parse does; --baselines without a value means all. Without the option
  * *out keeps its value. */

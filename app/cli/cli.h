@@ -27,7 +27,7 @@ struct cli {
 struct opened {
     struct session *session;
     VEC(int) marked;  /* ids of the states at which --steps has a `measure` line */
-    int home_branch, home_at;  /* branch and step to which cli_go_home goes back; -1: none */
+    int home_branch, home_at;  /* branch and step to which cli_go_home goes back, or -1 */
 };
 /* One line of a script. file: the name of the script, for messages; "<stdin>" for "-". */
 struct cli_line { const char *file; int number; const char *text; };
@@ -98,15 +98,16 @@ int cli_help(const struct cli *c);
 bool cli_profile(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 /* cli_lens.c: --what lens. */
 bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e);
-/* Refuses a path that ends like a picture other than SVG (".png"). path NULL: refuses nothing. */
+/* Refuses a path with the ending of a picture that is no SVG, such as ".png". path NULL: refuses
+ * nothing. */
 bool cli_check_picture(const char *path, struct err *e);
 /* Appends the view `what` of `show` as SVG. If the screen has this view, draws it as the screen
  * does, wrapped at `width` columns; if not, draws `text`. Takes ownership of o->session. */
 void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,
                   const struct str *text, struct str *out);
 
-/* Prints `nodes`, the list of the nodes of a model that cannot be opened, and empties it. If it is
- * NULL or empty, prints the error. Returns the exit code. */
+/* Prints `nodes`, the list of the nodes of a model that cannot be opened, and empties it. If there
+ * is no list (`nodes` is NULL or empty), prints the error. Returns the exit code. */
 int cli_onnx_fail(const struct cli *c, struct str *nodes, const struct err *e);
 
 /* Appends the overview: the commands, and where to find more help. */
@@ -153,7 +154,8 @@ bool cli_asserts_named(const struct args *a, struct str *json, struct err *e);
 int cli_asserts(const struct cli *c, const struct str *json, bool good);
 
 struct machine_model;
-/* Appends a measurement of the session's current state as text. model: of this machine, or NULL. */
+/* Appends a measurement of the session's current state as text. model: the model of this machine;
+ * NULL: there is none. */
 void cli_text_measurement(struct str *out, const struct cli *c, const struct session *s,
                           const struct measurement *m, unsigned meters,
                           const struct machine_model *model);

@@ -26,7 +26,7 @@ struct bench_call {
     const struct cli *cli;
     struct measure_opts opts;
     struct gpu_device gpu;               /* the GPU of --gpu */
-    int n, n_networks;  /* number of sessions; number of networks among them (n or 0) */
+    int n, n_networks;  /* n: number of sessions; n_networks: networks among them (n or 0) */
     int n_all;  /* number of contenders: first the sessions, then the programs of --against */
     char outside[MEASURE_MAX_COMPARED][NAME_WIDTH + 1];  /* names of the programs of --against */
     struct bench_entry entry[MEASURE_MAX_COMPARED];
@@ -260,8 +260,8 @@ static void add_cold(struct str *out, const struct bench_call *b, int width)
     }
 }
 
-/* Returns the first contender that was timed, to whose time the ratios are; 0 if none was timed, or
- * the times are simulated. */
+/* Returns the contender to whose time the ratios refer: the first one that was timed; 0 if none was
+ * timed, or if the times are simulated. */
 static int reference_of(const struct bench_call *b)
 {
     int i = 0;

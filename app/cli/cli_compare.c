@@ -54,8 +54,8 @@ static bool open_side(struct compare_call *x, int i, struct err *e)
     return ok;
 }
 
-/* Simulates the cache misses of one side. If its program is wrong or cannot run, this returns true,
- * and the side has no misses (sim->available is false). */
+/* Simulates the cache misses of one side. If its program is wrong or cannot run, returns true, but
+ * the side has no misses (sim->available is false). */
 static bool simulate(struct compare_call *x, int i, struct err *e)
 {
     struct measure_opts o = { .meters = METER_SIM, .seed = 1 };

@@ -9,8 +9,8 @@
 #include "sessions/export/export.h"
 #include "sessions/file/session_network.h"
 
-/* Whether path is a regular file, and no device such as /dev/stdout: a message on stdout would then
- * become a part of the exported text. */
+/* Whether path is a regular file and no device. After an export to /dev/stdout, a message on stdout
+ * would become a part of the exported text. */
 static bool is_plain_file(const char *path)
 {
     struct stat st;

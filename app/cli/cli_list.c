@@ -70,8 +70,8 @@ static void ask_nvidia(struct nvidia_info *out)
         nvidia_ask((enum nvidia_part)i, NVIDIA_LIMIT_S, &out[i]);
 }
 
-/* Adds the version, file and devices of each NVIDIA library; or why it is missing, and how to get
- * it. */
+/* Adds the version, file and devices of each NVIDIA library. If the library is missing, adds why,
+ * and how to get it. */
 static void add_nvidia(struct str *out, const struct cli *c, const struct nvidia_info *part)
 {
     cli_paint(out, c->color_out, PAINT_BOLD,
@@ -113,8 +113,8 @@ static void add_metric(struct str *out, const struct metric *m)
     str_free(&name);
 }
 
-/* Adds which events of a set the GPU CUPTI_CHIP does not have; if it has all, in how many runs of
- * the kernel it counts them. CUPTI knows this without a GPU. */
+/* Adds the events of a set that the GPU CUPTI_CHIP does not have. If it has all of them, adds the
+ * number of runs of the kernel in which it counts them. CUPTI knows this without a GPU. */
 static void add_chip(struct str *out, const struct event_set *s)
 {
     struct cupti_checked c;
@@ -156,7 +156,7 @@ static void add_set(struct str *out, const struct cli *c, const struct event_set
         add_metric(out, &s->metric[i]);
 }
 
-/* Finds the event set that --events names; without a name, all sets, and reports on stderr the
+/* Finds the event set that --events names. Without a name, finds all sets, and lists on stderr the
  * user's files of event sets that cannot be read. */
 static bool choose_sets(const struct cli *c, struct arena *a, struct event_sets *out,
                         struct err *e)

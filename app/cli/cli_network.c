@@ -219,8 +219,8 @@ int cli_network_run(const struct cli *c, struct opened *o, const struct measure_
 }
 
 /* Checks the network and exports it; `values` receives its data. A missing folder is made before
- * the check: the check takes long, and an error should show before it. If nothing is exported, the
- * new folder is removed. */
+ * the check, because the check takes long: if the folder cannot be written, the user should know
+ * at once. If nothing is exported, the new folder is removed. */
 static bool export_to(const struct cli *c, const struct opened *o, const char *folder,
                       struct network_values *values, struct str *out, struct err *e)
 {

@@ -198,7 +198,7 @@ static int set_aside(const struct cli *c)
 
 static const struct verb {
     const char *name;
-    bool writes, alone;  /* whether it changes the records file; whether it takes no operand */
+    bool writes, alone;  /* writes: changes the records file; alone: takes no operand */
     bool takes[OPT_COUNT];               /* its options, besides those that all verbs take */
     bool (*run)(struct ask *k, struct err *e);
 } verbs[] = {

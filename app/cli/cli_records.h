@@ -18,7 +18,7 @@ struct ask {
 
 /* cli_records_ask.c: reads options and operands. */
 bool cli_records_options(struct ask *k, struct err *e);  /* reads the options into the filter */
-const char *cli_records_operand(struct ask *k);  /* returns the words after the verb; NULL: none */
+const char *cli_records_operand(struct ask *k);  /* returns the words after the verb, or NULL */
 /* Reads the operand into the filter. any: whether the filter selects the records of all machines if
  * --machine is not given. */
 bool cli_records_filter(struct ask *k, bool any, struct err *e);

@@ -56,8 +56,8 @@ static bool find_machine(struct ask *k, const char *name, struct err *e)
     return found || none_such(e, "machine", name, "list");
 }
 
-/* Whether the calendar has the day, and the clock the time, of a date as "2026-11-21T06:19:47Z",
- * perhaps without its end. */
+/* Whether a date such as "2026-11-21T06:19:47Z", perhaps without its end, has a day and a time that
+ * exist. */
 static bool exists(const char *date)
 {
     struct tm t = { .tm_mday = 1 };

@@ -29,8 +29,8 @@ struct run_call {
     struct arena *sets;                 /* owns the event sets of --events */
 };
 
-/* Adds the meters that options such as --cache need. If `explicitly` is set (--meters is given), it
- * adds none, and refuses an option whose meter is missing. */
+/* Adds the meters that options such as --cache need. If `explicitly` is set (--meters is given),
+ * adds no meter, but refuses an option whose meter is missing. */
 static bool add_needed_meters(struct run_call *r, bool explicitly, struct err *e)
 {
     static const struct { enum opt opt; unsigned meters, add; } need[] = {

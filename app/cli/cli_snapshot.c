@@ -57,8 +57,8 @@ static bool choose_view(struct model *m, const char *name, struct err *e)
     return err_fix(e, "%s", str_text(&m->message.fix));
 }
 
-/* Finds the next job that the screen desires.  If `measure` is set, this may be a measurement or a
- * search. Returns false if there is none. */
+/* Finds the next job that the screen desires. Measurements and searches count only if `measure` is
+ * set. Returns false if there is no such job. */
 static bool next_job(const struct model *m, bool measure, struct desired_job *out)
 {
     return model_desired_job(m, LANE_TEXT, out)

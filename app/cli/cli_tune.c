@@ -29,10 +29,9 @@ struct tune_call {
     struct session *followed;            /* the session of that schedule, or NULL */
     struct gpu_device gpu;               /* the GPU of --gpu */
     bool json, quiet;
-    /* when progress was last printed, and what was then the best trial and the stage */
-    double last_s;
-    int last_best;
-    enum tune_stage last_stage;
+    double last_s;                       /* when progress was last printed */
+    int last_best;                       /* the best trial at that time */
+    enum tune_stage last_stage;          /* the stage at that time */
 };
 
 static bool read_weights(struct tune_call *t, struct err *e)

@@ -49,7 +49,7 @@ int appcmd_find(const char *name, size_t n)
     for (int i = 0; i < APP_COUNT; i++)
         if (strlen(infos[i].name) == n && strncmp(infos[i].name, name, n) == 0)
             return i;
-    /* of the other words, only those for e, w and q are accepted, because users type them */
+    /* only the synonyms of e, w and q are accepted, because users type these */
     int row = appcmd_by_synonym(name);
     bool word = row >= 0 && strcspn(name, " ") == n;
     int id = row - command_rows();

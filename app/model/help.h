@@ -8,7 +8,7 @@
 
 #define HELP_WIDTH 80                     /* columns of the help texts */
 
-/* Appends the help of a topic, an operator or a strategy of the tuner.  False: `word` is none. */
+/* Appends the help of a topic, operator or strategy of the tuner.  False: `word` names none. */
 bool help_topic(struct str *out, const char *word);
 /* A sign in the list of steps, a row of sign.def.  help_sign returns sign i; NULL: after the
  * last. */

@@ -76,8 +76,8 @@ struct machine_task {
     int tries;
 };
 
-/* Passes on the progress, but from the second try on reports the number of the try instead: a
- * doubtful result is measured again. */
+/* Reports the progress.  If a doubtful result is measured again, reports the number of the try
+ * instead of `what`. */
 static void report_try(void *ctx, const char *what, double fraction)
 {
     const struct machine_task *t = ctx;
@@ -314,8 +314,8 @@ struct lane {
     struct job_queue *queue;
     pthread_t thread;
     pthread_cond_t wake;
-    struct app_job *next, *now;          /* the waiting job; the running job; NULL: none */
-    struct cancel cancel;                /* cancels the running job, which can also raise it */
+    struct app_job *next, *now;          /* next: the waiting job; now: the running job; or NULL */
+    struct cancel cancel;                /* ends the running job, which can raise it itself */
     bool dropped;                        /* whether the queue has cancelled the running job */
     char what[32];                       /* what the running job reports */
     double fraction;
@@ -324,7 +324,7 @@ struct lane {
 struct job_queue {
     pthread_mutex_t lock;                /* guards all members below except fd */
     struct lane lane[LANE_COUNT];
-    VEC(struct app_job *) finished;      /* those that were not taken yet */
+    VEC(struct app_job *) finished;      /* ended jobs that were not taken yet */
     bool closing;
     int fd;                              /* an eventfd: readable when there is news */
 };
@@ -491,7 +491,7 @@ struct app_job *job_queue_take(struct job_queue *q)
 }
 
 /* Returns the last job of a lane that has ended without being cancelled and was not taken yet;
- * NULL: none.  The lock must be held. */
+ * NULL: no such job.  The lock must be held. */
 static const struct app_job *untaken(const struct job_queue *q, enum job_lane lane)
 {
     for (int i = q->finished.len - 1; i >= 0; i--) {

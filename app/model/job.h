@@ -24,7 +24,7 @@
  *
  * MACHINE measures the machine model and stores it.  NETWORK builds a network; NETWORK_RUN also
  * measures it; NETWORK_TUNE tunes all its kernels.  OPEN reads an ONNX file.  LENS makes the cache
- * lens.  CURES and FORECAST predict the misses after each row of `text`.  STOPPED looks for a
+ * lens.  CURES and FORECAST predict the misses after each row of app_job.text.  STOPPED looks for a
  * stopped search in the records. */
 #define JOB_KINDS(X) \
     X(MEASURE, MEASURE, STATE, "measuring") \
@@ -73,22 +73,22 @@ void job_pair_free(struct job_pair *pair);
 /* Returns the recipe of a program (app_job.recipe), which the caller frees. */
 char *job_recipe(const struct program *p);
 
-/* A job, with its inputs and its result.  After job_new, the caller sets the members with the mark
- * IN for the kinds of jobs that are named there.  The job owns what its members point to, except
- * targets and the texts of `tune`. */
+/* A job, with its inputs and its result.  IN marks an input: after job_new, the caller sets it if
+ * the job is of one of the kinds behind IN.  The job owns what its members point to, except targets
+ * and the texts of `tune`. */
 struct tune_snapshot;
 struct app_job {
     enum job_kind kind;
     char *recipe;                /* the operator's spec, then one step per line; OPEN: the path */
-    /* IN: chosen: NETWORK, NETWORK_RUN, NETWORK_TUNE; accuracy: these, TUNE and STOPPED; both as in
-     * struct network_order */
+    /* as in struct network_order.  chosen: IN: NETWORK, NETWORK_RUN, NETWORK_TUNE; accuracy: IN:
+     * the same kinds, TUNE and STOPPED */
     char *chosen; double accuracy;
     int tag;                     /* chosen by the caller; the job does not change it */
     int threads;
     unsigned baselines;          /* IN: MEASURE (other jobs ignore it): see struct measure_opts */
     struct job_settings set;     /* IN: jobs that compile, measure or simulate a program */
     struct tuning_opts tune;     /* IN: TUNE, STOPPED; its texts are constants */
-    /* IN: COMPARE: recipe of A; FORECAST: recipe of the preview, NULL: none */
+    /* IN: COMPARE: recipe of A; FORECAST: recipe of the preview; NULL: no preview */
     char *other;
     int from;                    /* IN: BISECT: number of steps of the earlier state */
     double patience;             /* IN: FORECAST: its time limit is multiplied by this (0: by 1) */
@@ -102,7 +102,7 @@ struct app_job {
     /* C, ASM, SASS: the code; BISECT, NETWORK_TUNE: a sentence on the result.  IN: CURES, FORECAST:
      * the rows to predict, each ended by JOB_END_ROW */
     struct str text;
-    struct arena *mem;           /* owns `lines`; CURES, FORECAST: owns the lines of `cure` */
+    struct arena *mem;           /* owns `lines`; CURES, FORECAST: also each cure[].line */
     struct code_lines lines;     /* the loops to which the lines of `text` belong */
     struct port_pressure ports;  /* ASM: port pressure of the hottest loop */
     struct machine_model *model; /* MACHINE: the model */
@@ -113,12 +113,12 @@ struct app_job {
     double seconds;              /* IN: NETWORK_TUNE: time of the search */
     struct network_live_result tuned;    /* NETWORK_TUNE: the result */
     struct job_pair *pair;       /* COMPARE: both sides */
-    struct lens *lens;           /* LENS: the lens; its arena owns the lines of `cure` */
+    struct lens *lens;           /* LENS: the lens; its arena owns each cure[].line */
     /* cure[n_cures]: LENS: possible cures, not predicted; CURES, FORECAST: the prediction of each
-     * row of `text`.  now: CURES, FORECAST: the prediction without any of them */
+     * row of `text`.  now: CURES, FORECAST: the prediction for the program before the rows */
     struct forecast *cure, now;
     int n_cures;
-    unsigned stamp;              /* IN: CURES, FORECAST: the job does not change it */
+    unsigned stamp;              /* IN: CURES, FORECAST: chosen by the caller, as `tag` */
     struct bisection bisection;  /* BISECT: the result; its text is in `text` */
     struct ablation *ablation;   /* ABLATE: the result */
     struct tuning_stopped stopped;       /* STOPPED: the search that was found, if ok */
@@ -161,10 +161,10 @@ void job_queue_cancel(struct job_queue *q, enum job_lane lane);
 struct app_job *job_queue_take(struct job_queue *q);
 void job_queue_drain_fd(struct job_queue *q);
 
-/* The progress of a lane.  running: whether the job (kind, tag) waits or runs and is not cancelled,
- * or has ended and was not taken yet: it need not be started again.  busy: whether the lane has any
- * job, or an ended job of any lane was not taken yet.  what, fraction: what the running job
- * reports. */
+/* The progress of a lane.  running: whether the lane has a job (kind, tag) that need not be started
+ * again: it waits, or runs and is not cancelled, or has ended and was not taken yet.  busy: whether
+ * the lane has any job, or an ended job of any lane was not taken yet.  what, fraction: what the
+ * running job reports. */
 struct job_progress {
     bool running, busy;
     enum job_kind kind;

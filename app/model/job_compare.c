@@ -28,7 +28,7 @@ void job_pair_free(struct job_pair *pair)
 }
 
 /* Writes source and machine code of side i: C and assembly, or for a GPU CUDA C and PTX.  Without
- * NVRTC, the text of the PTX says why there is none. */
+ * NVRTC, the text says why there is no PTX. */
 static bool write_texts(const struct program *p, int i, struct app_job *j, const struct cancel *c)
 {
     struct measure_opts o = job_measure_opts(j);

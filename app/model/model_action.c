@@ -52,8 +52,8 @@ void model_keep_head(struct model *m)
     str_free(&kept);
 }
 
-/* Opens the prompt again with a line that was refused, so that the user can correct it.  C-u keeps
- * what it kept before. */
+/* Opens the prompt again with a line that was refused, so that the user can correct it.  C-u
+ * leaves the same beginning of the line as before, if the line has it. */
 void model_prompt_again(struct model *m, const char *line)
 {
     bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");
@@ -221,9 +221,9 @@ static bool mark_fits(struct model *m, const struct program *copy, const char *l
     return fits;
 }
 
-/* A line of the nest can have several loops, and the cursor comes to the first.  If this one cannot
- * have the annotation, moves the cursor to the innermost loop of the line that can, if any.
- * Returns whether the cursor moved. */
+/* A line of the nest can have several loops, and the cursor comes to the first.  If the first loop
+ * cannot have the annotation, moves the cursor to the innermost loop of the line that can have it,
+ * if there is one.  Returns whether the cursor moved. */
 static bool choose_loop(struct model *m, const struct program *copy, const char *line)
 {
     struct scroll *at = &m->pane[VIEW_NEST].scroll;
@@ -237,7 +237,7 @@ static bool choose_loop(struct model *m, const struct program *copy, const char 
 }
 
 /* Annotates the loop under the cursor, or removes the annotation.  If the current step has added
- * it, takes that step back instead, so that pressing the key twice leaves no step. */
+ * the annotation, takes this step back instead, so that pressing the key twice leaves no step. */
 static void toggle_mark(struct model *m, const char *line)
 {
     struct arena *a = arena_new();
@@ -287,8 +287,8 @@ static void scroll_sideways(struct model *m, int delta)
     p->scroll.left = left;
 }
 
-/* Goes to the line whose number the count is: from 1, but in the list of steps from 0.  Without a
- * count, goes to line `otherwise`. */
+/* Goes to the line with the number that was typed as a count.  The first line has number 1; in the
+ * list of steps, it has number 0.  Without a count, goes to the line with index `otherwise`. */
 static void go_to_line(struct model *m, int otherwise)
 {
     struct pane_doc *p = model_focused(m);
@@ -440,7 +440,7 @@ void model_open_help(struct model *m, const char *what)
 {
     bool topic = is_topic(what), list = m->overlay == OVERLAY_BRANCHES;
     model_forget_menu(m);
-    if (!list)                            /* help for the list has the keys of the list */
+    if (!list)                            /* the list stays open, so help has its keys */
         model_close_overlay(m);
     str_clear(&m->covered);
     str_add(&m->covered, str_text(&m->search));
@@ -461,9 +461,9 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Makes the row of a key in the menu, for the loop that the key would take.  If its line is a
- * complete step, tries the step on `copy`, a copy of the program.  If the user must complete the
- * step, only asks whether it can be legal. */
+/* Makes the row of a key in the menu, for the loop that the key would take.  If the line of
+ * the key is a complete step, tries the step on `copy`, a copy of the program.  If the user must
+ * complete the step, only asks whether it can be legal. */
 static struct menu_row menu_row(struct model *m, const struct program *copy,
                                 const struct key_binding *b)
 {

@@ -34,8 +34,8 @@ static void copy_doc(struct model *m)
 
 /* --- Views and focus -------------------------------------------------------------------------- */
 
-/* Makes the layout view scroll to the tensor of the row or access under the cursor.  Outside of the
- * nest, does nothing if the view has scrolled there the last time. */
+/* Makes the layout view scroll to the tensor of the row or access under the cursor.  If the layout
+ * view opened there last (opened_at) and the nest does not have the focus, does nothing. */
 static void open_at_access(struct model *m)
 {
     struct cursor_subject s = model_subject(m);
@@ -128,7 +128,7 @@ static bool change_view(struct model *m, const char *name)
     return v >= 0;
 }
 
-/* Moves the focus to another pane: of the three on a wide screen, else of steps and last view. */
+/* Moves the focus to a pane: on a wide screen one of three, else the steps or the last view. */
 static bool change_focus(struct model *m, const char *name)
 {
     int dir = streq(name, "prev") ? PANE_COUNT - 1 : 1;
@@ -376,8 +376,9 @@ static void say_note(struct model *m, const char *said)
     str_free(&note);
 }
 
-/* Refuses the command `export` for a network, which only the command line exports.  Says how, also
- * for a single kernel.  If the network is saved, copies the command line to the clipboard. */
+/* Refuses the command `export` for a network, because only `tilescope export` exports networks.
+ * Says how to export the network, or one of its kernels.  If the network is saved, copies the
+ * command line to the clipboard. */
 static bool refuse_export(struct model *m)
 {
     const struct session *s = m->network->session;
@@ -397,8 +398,8 @@ static bool refuse_export(struct model *m)
     return false;
 }
 
-/* Whether a line would bind a key or record lines in other programs.  False for the step
- * `bind C M thread.x`. */
+/* Whether a line is a command that binds a key or records lines in other programs.  False for the
+ * step `bind C M thread.x`. */
 static bool binds_key(const struct model *m, const char *line)
 {
     static const char *const words[] = {
@@ -428,7 +429,7 @@ static bool refuse_binding(struct model *m)
 }
 
 /* Returns the command in a line `set COMMAND`, such as `theme dark` for `set theme dark` or for
- * `set theme=dark`; the caller frees it.  NULL: the line is another one, perhaps a step `set`. */
+ * `set theme=dark`; the caller frees it.  NULL: the line has no such command; it can be a step. */
 static char *without_set(const char *line)
 {
     const char *word = line + strlen("set");
@@ -463,13 +464,13 @@ static bool refuse_unknown(struct model *m, const char *line)
     return false;
 }
 
-/* Runs and shows `whole`: the typed line, with the group that its step lacks. */
+/* Shows and runs `whole`, which is the typed `line` with the group that its step lacks. */
 static bool run_in_group(struct model *m, const char *whole, const char *line)
 {
     int at = model_step_at(line), more = (int)(strlen(whole) - strlen(line));
     model_echo(m, whole);
     bool ok = model_command(m, whole);
-    if (m->error_col > at)               /* the column must be that in the typed line */
+    if (m->error_col > at)               /* converts it into a column of the typed line */
         m->error_col = m->error_col > at + more ? m->error_col - more : 0;
     return ok;
 }

@@ -32,7 +32,7 @@ void model_compare_outdate(struct model *m)
 /* --- The mark --------------------------------------------------------------------------------- */
 
 /* Returns the state that an argument BRANCH@STEP names, and sets *branch to the name of the branch.
- * -1: it names none. */
+ * -1: there is no such state. */
 static int state_of_branch(const struct history *h, const char *arg, const char **branch)
 {
     const char *step = strrchr(arg, '@');
@@ -165,8 +165,8 @@ bool model_pair_fits(const struct model *m)
         && k->pair_of[1] == history_current(m->session->history)->id;
 }
 
-/* Marks the branch or state `name`, to compare it with the current state.  Keeps the mark if it is
- * that branch or state already.  False with a message. */
+/* Marks the branch or state `name`, to compare it with the current state.  If this state is
+ * marked already, keeps the mark.  False with a message. */
 static bool compare_branch(struct model *m, const char *name)
 {
     const struct history *h = m->session->history;
@@ -212,7 +212,7 @@ bool model_compare(struct model *m, const char *arg)
     if (arg[0] && found < 0) {
         if (!compare_branch(m, arg))
             return false;
-        model_clear_message(m);           /* which says that = compares what is marked */
+        model_clear_message(m);           /* the message of model_mark about the key = */
     }
     bool old = k->ablation && k->ablated != history_current(m->session->history)->id;
     if (found >= 0)
@@ -247,8 +247,8 @@ static bool two_states(struct model *m, const char *arg, int state[2])
     return state[0] >= 0 && state[1] >= 0;
 }
 
-/* Refuses to bisect between two states of which neither leads to the other.  If the second is the
- * current state, the fix names the steps of this branch that the first lacks. */
+/* Refuses to bisect between two states, because neither leads to the other.  If state[1] is the
+ * current state, the fix is to bisect the steps of this branch that state[0] does not have. */
 static bool refuse_other_branch(struct model *m, const char *what, const int state[2])
 {
     const struct history *h = m->session->history;

@@ -62,8 +62,8 @@ static void offer_each(struct word_list *w, const char *const *word, int n)
         offer(w, word[i], "");
 }
 
-/* Offers operators; if the line `before` has one already, offers those of its parameters that the
- * line does not have. */
+/* Offers operators.  If the line `before` has an operator already, offers the parameters of this
+ * operator that the line does not have. */
 static void offer_operator(struct word_list *w, const char *before)
 {
     char name[64] = "";
@@ -133,9 +133,9 @@ static void offer_inner(struct word_list *w, const struct model *m, const struct
         }
 }
 
-/* Offers the operands of `module join A B`.  For A (`first` is NULL), offers each result of a
- * kernel that only one other kernel reads and that can be joined with this kernel.  For B, offers
- * the result of the kernel that reads `first`. */
+/* Offers the operands of `module join A B`.  For A (`first` is NULL), offers the result of each
+ * kernel that can be joined with a second kernel, which alone reads this result.  For B, offers the
+ * result of the kernel that reads `first`. */
 static void offer_joined(struct word_list *w, const struct network *net, const char *first)
 {
     for (int i = 0; i < net->parts.n; i++) {

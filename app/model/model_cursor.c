@@ -34,7 +34,7 @@ static enum view focused_view(const struct model *m)
 }
 
 /* Shows view `to`, and remembers the jump so that Esc goes back (model_jump_back).  A jump from the
- * steps is not remembered.  If the jump only reverses the last one, removes that one instead. */
+ * steps is not remembered.  If the jump only reverses the last jump, forgets the last jump. */
 static void jump_to(struct model *m, enum view to)
 {
     struct jump j = { focused_view(m), to, model_focused(m)->scroll };
@@ -189,8 +189,8 @@ bool model_misses_of(struct model *m)
     return true;
 }
 
-/* Whether the line under the cursor of the focused view names a loop, or, outside the views of
- * code, at least a tensor: then Enter goes to it. */
+/* Whether Enter can go to a loop or tensor from the line under the cursor of the focused view.  In
+ * a view of code, the line must name a loop; in other views, a tensor is enough. */
 static bool line_leads(const struct model *m, enum key_context context)
 {
     const struct pane_doc *p = &m->pane[focused_view(m)];

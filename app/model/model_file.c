@@ -89,8 +89,8 @@ static void say_saved(struct model *m, const struct session *s)
     str_free(&left);
 }
 
-/* Saves to path.  "": saves the session, or in a kernel the network, to its own file; asks for a
- * name if it has none. */
+/* Saves to path.  "" saves the session to its own file, or asks for a name if it has none; in a
+ * kernel, "" saves the network, and is refused if the network has no file. */
 static bool save_to(struct model *m, const char *path)
 {
     bool whole = m->network && m->session && !path[0];

@@ -190,7 +190,7 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
     }
 }
 
-/* Whether prediction x is better than prediction y; NULL: there is none. */
+/* Whether prediction x is better than prediction y.  NULL stands for a missing prediction. */
 static bool is_better(const struct model *m, const struct foreseen *x, const struct foreseen *y)
 {
     if (!x || !y || !x->after.ok || !y->after.ok)

@@ -24,8 +24,8 @@ static bool has_step(const char *group, const char *line)
     return false;
 }
 
-/* Whether the step of a line begins with a group, or the line with a command.  step: the step in
- * the line. */
+/* Whether the step of a line begins with a group, or the line begins with a command.  step: the
+ * step in the line. */
 static bool is_whole(const char *line, const char *step)
 {
     bool group = false;
@@ -49,7 +49,7 @@ const char *model_group_completed(const struct model *m, const char *line)
 }
 
 /* Returns a copy of the program in arena a; if `loops` is false, without its loop steps.  NULL:
- * without them, the other steps cannot be replayed. */
+ * the other steps cannot be replayed without the loop steps. */
 static const struct program *copy_of(struct arena *a, const struct program *p, bool loops)
 {
     const char **step = ARENA_ARRAY(a, const char *, p->n_steps + 1);
@@ -75,8 +75,8 @@ static const struct program *before_step(const struct model *m, const char *line
     return number >= 1 && number <= n ? history_state(h, path[number - 1])->program : NULL;
 }
 
-/* Returns the group of step N if a line is `edit N` with a step of the same name.  NULL: it is
- * not. */
+/* If a line is `edit N STEP`, and STEP has the same name as step N, returns the group of step N;
+ * else NULL. */
 static const char *replaced_group(const struct model *m, const char *line)
 {
     const struct history *h = m->session->history;
@@ -94,7 +94,7 @@ static const char *replaced_group(const struct model *m, const char *line)
 
 /* Whether the step of a line is legal after program p, if it is a step of `group`.  False: *e says
  * why not.  A layout step that is not part of an `edit` or `insert` will be put before all loop
- * steps, so it is tried without them; if they cannot be left out, the answer is true. */
+ * steps, so it is tried without loop steps; if these cannot be left out, returns true. */
 static bool is_legal(struct arena *a, const struct program *p, const char *group, const char *line,
                      struct err *e)
 {
@@ -105,8 +105,8 @@ static bool is_legal(struct arena *a, const struct program *p, const char *group
                                        e);
 }
 
-/* Sets *e for a step that both groups have, and which is legal in both (`legal`) or in none.
- * of_layout, of_loop: why it is not legal there. */
+/* Sets *e for the name of a step that both groups have.  legal: both steps are legal here; if
+ * false, neither is, and of_layout and of_loop say why. */
 static void refuse_both(const char *line, bool legal, const struct err *of_layout,
                         const struct err *of_loop, struct err *e)
 {
@@ -122,8 +122,8 @@ static void refuse_both(const char *line, bool legal, const struct err *of_layou
     err_fix(e, "write layout or loop before %.*s", n, step);
 }
 
-/* Returns the group that the step of a line lacks.  NULL: it lacks none, or none can be chosen and
- * why->text says why (model_with_group). */
+/* Returns the group that the step of a line lacks (model_with_group).  NULL: the step lacks no
+ * group; or no group can be chosen, and why->text has the reason. */
 static const char *group_of(const struct model *m, const char *line, struct err *why)
 {
     struct err of_layout = {0}, of_loop = {0};

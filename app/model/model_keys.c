@@ -135,9 +135,9 @@ static void set_pasted(struct model *m, const char *text, size_t n, const char *
     m->pasted_line = 0;
 }
 
-/* If a command is typed without its colon, such as `set isa avx2`, the key s opens "save as", and
- * the rest becomes a file name.  If the file name looks like that, offers the whole command on the
- * prompt instead of saving.  Returns whether it does. */
+/* A command that is typed without its colon, such as `set isa avx2`, becomes a file name: s is the
+ * key for "save as", and `et isa avx2` is then the name.  If the file name is likely to be such a
+ * rest of a command, shows the whole command on the prompt instead of saving, and returns true. */
 static bool offer_command(struct model *m)
 {
     struct str line = {0};
@@ -404,7 +404,7 @@ static void key_ask(struct model *m, int key)
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
-/* Handles a key that is a digit of a count; false: it is none.  A count begins with 0 (05j, 012G),
+/* Handles a digit of a count.  False: the key is no such digit.  A count begins with 0 (05j, 012G),
  * because the keys 1 to 9 choose views. */
 static bool key_digit(struct model *m, int key)
 {

@@ -110,7 +110,7 @@ void model_lensed(struct model *m, struct app_job *j)
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
-/* Returns the index of the cure under the cursor; -1: none. */
+/* Returns the index of the cure under the cursor; -1: there is no cure. */
 static int chosen_cure(const struct model *m)
 {
     const struct pane_doc *p = &m->pane[VIEW_LENS];
@@ -158,8 +158,8 @@ static bool go_to(struct model *m, int at, const char *why)
     return true;
 }
 
-/* Returns the first touch of the n-th iteration of the chosen loop from here, later (dir 1) or
- * earlier (-1); -1: the window has no such iteration. */
+/* Returns the first touch of an iteration of the chosen loop: of the n-th one after the shown touch
+ * (dir 1), or the n-th one before it (dir -1).  -1: the window has no such iteration. */
 static int next_iteration(const struct lensing *k, int dir, long long n)
 {
     int at = k->at;

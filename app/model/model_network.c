@@ -42,7 +42,7 @@ static void forget_made(struct app_network *n)
     n->made = n->timed = NULL;
 }
 
-/* Whether a kernel has other branches, which only its autosave keeps: it has no file of its own. */
+/* Whether a kernel has several branches but no file of its own: only its autosave keeps them. */
 static bool has_branches(const struct session *s)
 {
     return history_n_branches(s->history) > 1 && !s->path[0];
@@ -285,9 +285,9 @@ static void take_steps(struct model *m, const struct app_kernel *k)
     arena_free(a);
 }
 
-/* Drops the autosave of a kernel, because the network's session now has its steps.  But if it has
- * other branches that no file has, and is no conversion, writes a new autosave, so that they can be
- * recovered. */
+/* Drops the autosave of a kernel, because the network's session now has its steps.  But if
+ * the kernel has branches that no file has, and is no conversion, writes a new autosave instead, so
+ * that these branches can be recovered. */
 static void settle_autosave(const struct app_kernel *k)
 {
     struct err ignored;
@@ -438,8 +438,8 @@ bool model_network_cancel(struct model *m)
     return true;
 }
 
-/* Whether the search of all kernels should run; *out is its job.  It begins only while nothing else
- * should be measured, but once it runs, it only pauses for that. */
+/* Whether the search of all kernels should run; *out is its job.  The search begins only when
+ * nothing else should be measured.  Once it runs, other measurements pause it but do not end it. */
 static bool desired_search(const struct model *m, struct desired_job *out)
 {
     const struct app_network *n = m->network;
@@ -515,8 +515,8 @@ static void say_change(struct model *m, const struct network_made *old,
     str_free(&text);
 }
 
-/* Takes over the network that a job has built and perhaps measured.  If it was not measured, has it
- * measured if steps are measured automatically and this takes only seconds. */
+/* Takes over the network that a job has built and perhaps measured.  If the job has not
+ * measured it, has it measured if steps are measured automatically and the network is small. */
 static void take_made(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;

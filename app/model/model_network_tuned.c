@@ -26,7 +26,7 @@ static int merge_tuned(struct app_network *n, const struct app_job *j)
     const char *found = str_text(&j->session->kernels), *at, *spec;
     const char *const *line;
     int n_lines, changed = 0;
-    /* j->chosen, too, because the search can have dropped kernels of it */
+    /* j->chosen is added because it can have kernels that the search has dropped */
     str_printf(&all, "%s%s", found, j->chosen);
     const char *dropped = str_text(&all) + strlen(found);
     for (at = str_text(&all); kernels_next(&at, a, &spec, &n_lines, &line);) {

@@ -8,9 +8,8 @@
 #include "sessions/file/session.h"
 #include "sessions/report/compare.h"
 
-/* Unsaved changes of the open document that an earlier run has left.  own: whether there are some
- * of the document itself; `found` is then their autosave.  kernel[n]: autosaves of kernels of the
- * open network. */
+/* Unsaved changes of the open document that an earlier run has left.  own: whether `found` is an
+ * autosave of the document itself.  kernel[n]: autosaves of kernels of the open network. */
 enum { RECOVER_KERNELS = 16 };
 struct unsaved_work {
     bool own;
@@ -20,7 +19,7 @@ struct unsaved_work {
 };
 
 /* The text of a view of code (VIEW_C, VIEW_ASM, VIEW_SASS).  It stays until the next text arrives.
- * have: false if it must be made again.  failed: whether it says why there is no code.  The kinds
+ * have: false if the text must be made.  failed: whether it says why there is no code.  The kinds
  * have the order of their jobs in job.h (ORDER CODE). */
 enum code_kind { CODE_C, CODE_ASM, CODE_SASS, CODE_COUNT };
 struct code_text {
@@ -32,9 +31,9 @@ struct code_text {
     struct port_pressure ports;          /* port pressure of the hottest loop, in assembly */
 };
 
-/* The machine model of the roofline.  model: NULL: there is none yet.  looked: whether the stored
- * one was looked for.  wanted: whether a view wants it measured if none is stored.  failed: whether
- * the measurement failed or was cancelled; `why` has the reason. */
+/* The machine model of the roofline.  model: NULL: there is none yet.  looked: whether a stored
+ * model was looked for.  wanted: whether a view wants a measurement if no model is stored.  failed:
+ * whether the measurement failed or was cancelled; `why` has the reason. */
 struct roofs { struct machine_model *model; bool looked, wanted, failed; char why[160]; };
 
 /* The auto-tuner on this session (model_tune.c). */
@@ -58,7 +57,7 @@ struct tuner {
     unsigned seen;                       /* the version of the snapshot on the screen */
     bool failed;                         /* whether it ended with an error */
     bool ask;                            /* whether has_old is wanted for the current state */
-    int asked;                           /* 1 + tag of the state of which has_old is; 0: none */
+    int asked;                           /* has_old is for the state with tag asked - 1; 0: none */
     bool has_old; struct tuning_stopped old;  /* old: a stopped search in the records, if has_old */
     /* end: how the search ended.  place: which branch has the best schedule.  back: the command
      * that takes the user back from there; it is right only in state `after` of branch
@@ -66,7 +65,7 @@ struct tuner {
     struct str end, place, back, note;
     const char *after_branch;            /* the user's current branch when the search ended */
     struct tune_winner winner;
-    double start_before_ms;              /* time of the start before the search; 0: unknown */
+    double start_before_ms;              /* time of the start, measured before; 0: unknown */
 };
 
 /* The marked state, and its comparisons with other states (model_compare.c). */
@@ -102,25 +101,25 @@ struct app_network {
     VEC(struct app_kernel) kernels;
     bool gave_up;                        /* whether the user gave up the kernels' other branches */
     struct scroll at;                    /* place in the list of kernels before one was opened */
-    struct str opened;  /* the open kernel when it was opened, in the form of app_kernel.was */
+    struct str opened;  /* the open kernel at its opening, in the form of app_kernel.was */
     int tag;  /* tag of the jobs that build and measure it; changes with the network */
     bool build_wanted, measure_wanted;   /* whether to build it; to measure it */
     bool outdated;  /* whether a cancelled build left `made` without the latest steps */
     struct network_live *live;           /* the last search of all kernels; NULL: none */
     bool tune_wanted;                    /* whether a search of tune_s seconds should run */
     double tune_s;
-    int tune_tag, tune_of;               /* tag of the search's job; `tag` when the search began */
+    int tune_tag, tune_of;               /* tag of the search's job; `tag` at its start */
     unsigned live_seen;                  /* version of the search's text on the screen */
     struct str why;                      /* why the last build or measurement failed; or "" */
     VEC(char *) undone;                  /* undone steps of the network, the last undone one last */
 };
 
-/* The preview of the step on the prompt (model_preview.c).  It is for this line, and for the
- * program with this stamp (model.stamp).  slow: whether trying a step in this state takes too long.
- * late: whether this line was not tried for that reason. */
+/* The preview of the step on the prompt (model_preview.c).  line: the prompt's line for which the
+ * preview was made.  stamp: model.stamp of the program for which it was made.  slow: whether trying
+ * a step on this program takes too long.  late: whether `line` was therefore not tried. */
 struct preview {
-    struct history *copy;                /* the copy of the branch that owns `program` */
-    const struct program *program;       /* the program after the step; NULL: none */
+    struct history *copy;                /* a copy of the branch; it owns `program` */
+    const struct program *program;       /* the program after the step; NULL: no preview */
     struct str line;
     struct str note;                     /* what the step does to later steps and tiles; or "" */
     unsigned stamp, version;             /* version: number of previews so far */
@@ -133,10 +132,10 @@ struct lensing {
     int tag;                             /* model_tag of the state of the lens */
     struct cache_config cache;           /* cache, target: the settings with which it was made */
     const struct target *target;
-    /* the iteration where a window of the playback begins (lens_opts.from).  from: of the window
-     * that the user wants; asked: of the window of `lens` */
+    /* first iteration of a window of the playback (lens_opts.from).  from: of the window that the
+     * user wants; asked: of the window that `lens` has */
     int64_t from, asked;
-    struct lens *lens;                   /* NULL: none */
+    struct lens *lens;                   /* NULL: there is no lens */
     /* cure[n_cures]: possible cures; their lines are in the arena of `lens`.  now: the misses
      * without a cure.  predicted: whether the job that predicts these misses, and ranks the cures,
      * has ended */
@@ -146,13 +145,14 @@ struct lensing {
     bool stopped; int stopped_tag;  /* whether the user cancelled the lens; tag of its state */
     unsigned number;                     /* number of the lens in this run of the program */
     struct str why;
-    int at, loop;  /* the touch that the playback shows; the loop that it follows, or -1 */
+    /* at: the touch that the playback shows; loop: the loop that the playback follows, or -1 */
+    int at, loop;
     bool to_playback;                    /* whether the next drawing scrolls to the playback */
 };
 
-/* Predicted misses (model_forecast.c).  now: in state `state` of the history.  after: after
- * applying the step `line` to that state; line "": the same as `now`.  tries: number of tries to
- * predict them.  All rows are for the program with this stamp (model.stamp). */
+/* Predicted misses (model_forecast.c).  now: misses in state `state` of the history.  after: misses
+ * when the step `line` is applied to that state; if line is "", the same as `now`.  tries: number
+ * of tries to predict them.  foreseeing.stamp: model.stamp of the program of all rows. */
 struct foreseen { int state; char *line; struct forecast after, now; int tries; };
 struct foreseeing { unsigned stamp; VEC(struct foreseen) rows; };
 #endif

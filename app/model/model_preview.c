@@ -6,11 +6,11 @@
 #include "explorer/history/rebase.h"
 #include "kernels/base/subprocess.h"
 
-#define PREVIEW_S 0.05  /* if a preview takes more seconds, its state gets no other previews */
+#define PREVIEW_S 0.05  /* if a preview takes more seconds, its state gets no more previews */
 #define MOST_NOTED 3                     /* most later steps that a preview names */
 #define MOST_NODES 64  /* programs with more nodes get no previews: lowering them takes too long */
 
-/* Appends which number the new step gets, if it is not the last one.  Then appends the first steps
+/* Appends the number of the new step, if it is not the last step.  Then appends the first steps
  * that would have no effect, or in which names would mean other loops. */
 static void note_later_steps(const struct history *copy, struct str *out)
 {

@@ -49,8 +49,8 @@ void model_say_recovered(struct model *m)
                                              "step");
 }
 
-/* Opens one autosave: that of the open document if there is one, else the only one, of a kernel of
- * the open network.  A network then takes over the autosaves of its kernels (recover_yes). */
+/* Opens one autosave: that of the open document if there is one, else the only autosave of a kernel
+ * of the open network.  A network then takes over the autosaves of its kernels (recover_yes). */
 static void open_one(struct model *m, const struct unsaved_work *r)
 {
     const struct autosave *from = r->own ? &r->found : &r->kernel[0];

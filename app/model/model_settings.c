@@ -219,9 +219,9 @@ bool model_set_isa(struct model *m, const char *arg)
 }
 
 /* Returns the target whose registers the tiles of a state should fit: the chosen target, or else
- * the default for the state's program.  In a session of another machine, if no target is chosen, it
- * is the target of the state's measurement, or else of the newest measured state.  NULL: the name
- * of that target is unknown. */
+ * the default for the state's program.  If no target is chosen in a session of another machine,
+ * returns the target of the state's measurement, or else that of the newest measured state.
+ * NULL: the name of the measurement's target is unknown. */
 static const struct target *target_of(const struct model *m, const struct state *s)
 {
     struct err ignored;
@@ -282,8 +282,8 @@ void model_describe_tile(const struct model *m, const struct state *s, const cha
     str_free(&says);
 }
 
-/* If a tile is in registers in state `than` but not in state s, appends `before`, its name and
- * why. */
+/* If a tile is in registers in state `than` but not in state s, appends `before`, the tile's name
+ * and why it is not. */
 static void describe_leaving(const struct model *m, const struct state *s, const struct state *than,
                              const char *before, struct str *out)
 {

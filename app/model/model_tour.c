@@ -45,8 +45,7 @@ static bool is_asked(const struct model *m, int i, const char *step)
     return same;
 }
 
-/* Returns the last applied step that begins like the one that step i of the tour asks for; NULL:
- * there is none. */
+/* Returns the last applied step that begins with the text tour[i].arg; NULL: there is none. */
 static const char *begun(const struct model *m, int i)
 {
     const struct history *h = m->session->history;

@@ -69,9 +69,9 @@ void model_tune_forget(struct model *m)
     *t = (struct tuner){0};
 }
 
-/* Returns the largest relative error of an algorithm that experts can choose in a search from
- * program p; 0: they choose none.  It is 0 if p itself has no algorithm, so that no inexact
- * schedule competes with an exact one. */
+/* Returns the largest relative error that an algorithm may have if experts are to choose it in a
+ * search from program p; 0: they choose no algorithm.  Returns 0 if p itself has no algorithm, so
+ * that no inexact schedule competes with an exact one. */
 static double accuracy_of(const struct model *m, const struct program *p)
 {
     const struct session *s = m->session;
@@ -232,7 +232,7 @@ static bool ended_unseen(const struct model *m, int state)
         && is_of_search(t, state);
 }
 
-/* Returns a branch from whose current state the stopped search can be resumed; NULL: none. */
+/* Returns a branch from whose current state the stopped search can be resumed; NULL: no branch. */
 static const char *way_back(const struct model *m)
 {
     const struct history *h = m->session->history;
@@ -444,8 +444,8 @@ int model_tune_selected(const struct model *m)
     return l ? l->id : -1;
 }
 
-/* Builds the program of a trial in arena a, with its steps in tidy form (tidy.h).  *ms: its time in
- * the search; INFINITY: it has none. */
+/* Builds the program of a trial in arena a, with its steps in tidy form (tidy.h).  *ms: the
+ * trial's time in the search; INFINITY: it has none. */
 static bool trial_program(struct model *m, struct arena *a, int trial, const struct program **out,
                           double *ms, struct err *e)
 {

@@ -15,7 +15,7 @@ static bool is_start(const struct model *m, const struct tuning *t)
 
 /* Applies the winner, if it is not the start.  If the user has gone to another state during the
  * search, applies it on another branch, and then returns to the user's branch.  Appends the name of
- * the branch that has it to *where. */
+ * the branch with the winner to *where. */
 static bool put_result(struct model *m, const struct tuning *t, struct str *where, struct err *e)
 {
     struct history *h = m->session->history;
@@ -70,7 +70,7 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
 }
 
 /* The user's branch and step before the result was applied.  branches: number of branches.  had:
- * index of a branch that had the steps of the result already; -1: none. */
+ * index of a branch that had the steps of the result already; -1: no branch. */
 struct user_place { const char *branch; int step, branches, had; };
 
 static struct user_place place_before(const struct history *h, const struct tuning *t)
@@ -83,8 +83,8 @@ static struct user_place place_before(const struct history *h, const struct tuni
     return p;
 }
 
-/* Sets to->place: which branch has the result; and to->back: the command that takes the user back
- * to the place `was`. */
+/* Sets to->place, which says on which branch the result is, and to->back, the command that takes
+ * the user back to the place `was`. */
 static void note_place(const struct history *h, const struct tuning *t,
                        const struct user_place *was, const char *branch, struct tuner *to)
 {

@@ -15,7 +15,7 @@
  * comparison, so this is the most states of a session. */
 #define STATES_MAX (1 << 20)
 
-/* Returns the tag of a job on the open session.  state: or the number of a search or comparison. */
+/* Returns the tag of a job on the open session.  state: number of a state, search or comparison. */
 static int tag_of(const struct model *m, int state)
 {
     return (m->generation % 1000) * STATES_MAX + state;
@@ -116,9 +116,9 @@ static bool search_runs(const struct model *m)
     return (m->tuner.out && !model_tune_waits(m)) || model_network_searches(m);
 }
 
-/* Finds the next measurement; false: none.  The order is: a comparison that the user has asked for;
- * the current state; with measure_all, the other states of the branch; the machine model, if a view
- * waits for it; the states that the user has left before they were measured. */
+/* Finds the next measurement; false: there is none.  The order is: a comparison that the user has
+ * asked for; the current state; with measure_all, the other states of the branch; the machine
+ * model, if a view waits for it; the states that the user has left before they were measured. */
 static bool desired_measurement(const struct model *m, struct desired_job *out)
 {
     int state = m->measure_all ? first_unmeasured(m->session->history) : late_state(m);
@@ -276,7 +276,7 @@ static bool same_code(const struct program *p, const struct program *q)
 }
 
 /* Appends that a setting has no effect yet.  For `set input_layout given`, also names an input of
- * the caller that needs a layout first; the operand of a padded convolution is no such input. */
+ * the caller that needs a layout first; a padded copy of an input is no such input. */
 static void note_idle_setting(const struct program *p, const char *step, struct str *out)
 {
     const struct graph *g = p->graph;
@@ -292,7 +292,7 @@ static void note_idle_setting(const struct program *p, const char *step, struct 
 }
 
 /* If the step resets the layout of a tensor, and the tensor now takes the layout of another one by
- * propagation, appends that.  Returns whether it does. */
+ * propagation, appends a note and returns true. */
 static bool note_follower(const struct program *p, const char *step, struct str *out)
 {
     int t = str_starts(step, "layout reset ") ? program_layout_tensor(p->graph, step) : -1;
@@ -347,7 +347,7 @@ void model_contract_note(const struct program *p, const struct program *than, st
     str_free(&text);
 }
 
-/* Appends that the lanes of a vector lie apart in memory, unless they did so before. */
+/* Appends that lanes of a vector lie apart in memory, unless they did the same in `than`. */
 static void note_lanes(const struct program *p, const struct program *than, struct str *out)
 {
     struct lanes_apart now, was = {0};

@@ -79,7 +79,7 @@ bool network_live_waits(struct network_live *l)
 
 struct live_task {
     struct network_live *live; const struct progress *pr; const struct cancel *cancel;
-    char what[64]; double fraction;  /* the last report: text; share of time spent, or -1 */
+    char what[64]; double fraction;  /* last report: its text; share of the time spent, or -1 */
 };
 
 static void report(const struct live_task *t, const char *what)

@@ -19,8 +19,8 @@ void network_live_hold(struct network_live *l, bool hold);
 bool network_live_waits(struct network_live *l);         /* whether the search is waiting */
 
 /* unchecked_s: as in struct network_tuning.  first: the measurement of the network before the
- * search.  call_s: the times of its n_calls calls, in seconds; the caller frees this array, to
- * which first.call_s points, too. */
+ * search.  call_s[n_calls]: the times of the network's calls in `first`, in seconds; the caller
+ * frees this array, and first.call_s points to it. */
 struct network_live_result {
     double unchecked_s, *call_s;
     int n_calls;

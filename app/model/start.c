@@ -96,8 +96,8 @@ static void read_operators(struct start_list *s)
     arena_free(a);
 }
 
-/* Adds an autosave.  All autosaves of a network and of its kernels are one entry; its member
- * `autosave` is that of the network if there is one, else that of a kernel. */
+/* Adds an autosave.  A network and its kernels share one entry.  Its member `autosave` is the
+ * autosave of the network if there is one, else the autosave of a kernel. */
 static void add_unsaved(struct start_list *s, const struct autosave *x)
 {
     struct start_entry *e = NULL;

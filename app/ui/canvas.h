@@ -1,6 +1,6 @@
 /* A canvas of character cells with 2 x 4 dots each (braille, U+2800), for plots.  A character that
  * is written into a cell hides the dots there.  Drawing outside the canvas does nothing.  Without
- * Unicode the dots of a cell become one of . ' - : by their places (grid_ascii). */
+ * Unicode, the dots of a cell become one of the characters . ' - : (grid_ascii). */
 #ifndef TS_APP_CANVAS_H
 #define TS_APP_CANVAS_H
 #include "app/ui/doc.h"

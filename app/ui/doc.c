@@ -198,8 +198,8 @@ const struct line *doc_at(const struct doc *d, const struct scroll *s)
     return s->cursor >= 0 && s->cursor < d->lines.len ? &d->lines.data[s->cursor] : NULL;
 }
 
-/* Returns the first line from `from` on in direction dir on which the cursor may rest. If there is
- * none, returns the first one in the other direction, or else `from`. */
+/* Searches for a line on which the cursor may rest: from line `from` in direction dir, then in the
+ * other direction. Returns the first such line; if there is none, `from`. */
 static int resting_line(const struct doc *d, int from, int dir)
 {
     if (!d->is_list)
@@ -228,8 +228,9 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h)
     return row < head_rows(d, h) ? row : s->top + row;
 }
 
-/* Scrolls so that the cursor is visible. In a list, with the cursor on the first entry, also shows
- * the lines above it, if they fit; with the cursor on the last entry, the lines below it. */
+/* Scrolls so that the cursor is visible. In a list with the cursor on the first entry, also shows
+ * the lines above this entry, if they fit. In a list with the cursor on the last entry, also shows
+ * the lines below that entry, if they fit. */
 static void show_cursor(const struct doc *d, struct scroll *s, int h)
 {
     int last_top = d->lines.len > h ? d->lines.len - h : 0;
@@ -418,8 +419,8 @@ static void draw_line(const struct line *l, int left, struct grid *g, struct rec
     }
 }
 
-/* Draws the cursor's mark in the gutter. focused: also draws the selected word in reverse. rows:
- * draws an object's row without words in reverse. */
+/* Draws the cursor's mark in the gutter. focused: also draws the selected word in reverse. focused
+ * and rows: if the line has an object but no words, draws the whole row in reverse. */
 static void draw_cursor(const struct line *l, const struct scroll *s, struct grid *g, struct rect r,
                         int y, bool focused, bool rows)
 {

@@ -37,7 +37,7 @@ struct doc {
 };
 
 /* The reader's place in a document. cursor: the line of the cursor; top: how many lines are
- * scrolled away; left: how many columns; item: the selected word of the cursor's line. */
+ * scrolled away; left: how many columns are; item: the selected word of the cursor's line. */
 struct scroll { int cursor, top, left, item; };
 
 void doc_open(struct doc *d);
@@ -87,8 +87,8 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h);
 /* Returns the cursor's line; NULL if the cursor is on no line, as in an empty document. */
 const struct line *doc_at(const struct doc *d, const struct scroll *s);
 
-/* Returns the first line after `from` (dir 1) or before it (dir -1), wrapping around, that contains
- * the words; -1: none. Ignores case. */
+/* Searches the lines after `from` (dir 1) or before it (dir -1), wrapping around. Returns the first
+ * line that contains `words`; -1: no line does. Ignores case. */
 int doc_find(const struct doc *d, const char *words, int from, int dir);
 /* Returns the first line with this id; -1: there is none. */
 int doc_find_id(const struct doc *d, int id);

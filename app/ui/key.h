@@ -5,7 +5,7 @@
 #include "kernels/base/str.h"
 
 /* A key is a Unicode code point, a control character (1..31), or one of these.  K_ALT is added to a
- * key that was typed with Alt; terminals send that as Esc and the key. */
+ * key that was typed with Alt; terminals send such a key as Esc followed by the key. */
 enum key_code {
     K_NONE = 0, K_TAB = 9, K_ENTER = 13, K_ESC = 27, K_BACKSPACE = 127,
     K_UP = 0x110000, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_INS, K_DEL,
@@ -51,7 +51,7 @@ enum key_context {
 };
 extern const char *const key_context_title[KEYS_COUNT], *const key_context_name[KEYS_COUNT],
                   *const key_context_way[KEYS_COUNT];
-int key_context_find(const char *name);  /* finds it by its name in settings; -1: there is none */
+int key_context_find(const char *name);  /* by its name in settings; -1: no such context */
 
 enum key_action {
     ACTION_RUN, ACTION_ASK, ACTION_TOGGLE, ACTION_MOVE_OUT, ACTION_MOVE_IN, ACTION_MENU,

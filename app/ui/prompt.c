@@ -102,7 +102,8 @@ void prompt_remember(struct prompt *p, const char *line)
     p->history_at = p->history.len;
 }
 
-/* Replaces the bytes [from, to) of the line by n bytes of text, and puts the cursor after these. */
+/* Replaces the bytes [from, to) of the line by n bytes of text, and puts the cursor after the n
+ * bytes. */
 static void splice(struct prompt *p, size_t from, size_t to, const char *text, size_t n)
 {
     struct str behind = {0};
@@ -178,8 +179,9 @@ const char *prompt_last_search(const struct prompt *p)
     return "";
 }
 
-/* Returns line i of the history if it begins with the typed text and is of the same kind, a search
- * or a command; else NULL. The result has no '/' of a search. */
+/* Line i of the history is a search or a command. Returns the line if the prompt is for lines of
+ * the same kind, and if the line begins with the typed text; else NULL. A search is returned
+ * without its '/'. */
 static const char *line_like(const struct prompt *p, int i)
 {
     const char *line = p->history.data[i], *search = searched(line);

@@ -50,7 +50,7 @@ void prompt_close(struct prompt *p);
 /* Adds a line to the history as the newest one, unless the line is empty.  Removes an older equal
  * line, or else the oldest line if the history is full.  The line of a search begins with '/'. */
 void prompt_remember(struct prompt *p, const char *line);
-const char *prompt_last_search(const struct prompt *p);  /* without its '/'; "": there was none */
+const char *prompt_last_search(const struct prompt *p);  /* without its '/'; "": no search yet */
 void prompt_insert(struct prompt *p, const char *text);      /* control characters become blanks */
 /* Handles a key.  After PROMPT_ENTERED or PROMPT_LEFT the owner has to call prompt_close. */
 enum prompt_event prompt_key(struct prompt *p, int key);

@@ -4,8 +4,8 @@
 #include "app/ui/text.h"
 
 #define TAIL_INDENT 16  /* a line indented by at least this many columns continues a row */
-/* If the text of a row has fewer columns than this, its later lines are indented by only 4 columns
- * more than the row. */
+/* If fewer columns than this remain for the text of a row, the later lines of the text are indented
+ * by only 4 columns more than the row. */
 #define LEAST_TAIL 24
 
 /* One line. column: the column of the text in a row of a list; -1: the line is no row of a list. */

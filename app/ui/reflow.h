@@ -7,8 +7,8 @@
  *
  * Lines that begin in the first column are a paragraph. It ends before an empty or indented line, a
  * row of a list, or a line that begins with '#'. A line with two blanks behind a word is a row of a
- * list; the text behind the blanks continues on the next lines that are indented as far as this
- * text, or by 16 columns or more. Other lines with less indentation are examples, which are not
- * joined. */
+ * list. The text behind the blanks continues on the next lines if these are indented as far as the
+ * text, or by 16 columns or more. Other lines that are indented by less than 16 columns are
+ * examples, which are not joined. */
 void text_reflow(struct str *out, const char *text, int width);
 #endif

@@ -10,8 +10,8 @@
  * unless that is 0.
  *
  * keep_hup: an ignored HUP (nohup) stays ignored.  key: called for an INT that comes from Ctrl-C in
- * the terminal. It returns whether Ctrl-C is a key; if not, the process ends at once. key NULL:
- * Ctrl-C is handled like every other INT. */
+ * the terminal. It returns whether to treat Ctrl-C as a key; if not, the process ends at once. key
+ * NULL: Ctrl-C is handled like every other INT. */
 struct signals {
     bool (*key)(void);
     void (*caught)(int sig);
@@ -20,6 +20,6 @@ struct signals {
     bool keep_hup;
 };
 void signals_catch(const struct signals *s);
-/* Blocks or unblocks these signals for this thread and the threads that it starts later. */
+/* Blocks or unblocks INT, TERM and HUP for this thread and the threads that it starts later. */
 void signals_block(bool yes);
 #endif

@@ -136,10 +136,12 @@ static void leave_crashes(void)
         sigaction(crashes[i], &old_action[i], NULL);
 }
 
-/* The look of each style. many: its colour of 256 in the themes auto, dark and light (middle,
- * bright and dark tones). few_light: its colour of 8 in the theme light, where cyan and yellow are
- * not legible; few: in auto and dark. -1: the terminal's own colour. colour, mono: its attributes
- * with and without colours; with 8 colours, DIM and RULE get A_DIM instead. (ORDER STYLE) */
+/* The look of each style. many: its colours on a terminal with 256 colours, in the themes auto,
+ * dark and light (middle, bright and dark tones). few, few_light: its colour on a terminal with
+ * fewer colours; few_light in the theme light, where cyan and yellow are not legible, and few in
+ * auto and dark. -1: the terminal's own colour. colour: its attributes if colours are used (on a
+ * terminal with fewer than 256 colours, DIM and RULE get A_DIM instead); mono: its attributes
+ * without colours. (ORDER STYLE) */
 static const struct { short many[THEME_MONO], few, few_light; attr_t colour, mono; }
 looks[STYLE_COUNT] = {
     [STYLE_PLAIN] = {{-1, -1, -1}, -1, -1, A_NORMAL, A_NORMAL},

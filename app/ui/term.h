@@ -21,8 +21,8 @@ enum theme { THEME_AUTO, THEME_DARK, THEME_LIGHT, THEME_MONO, THEME_COUNT };
 extern const char *const theme_name[THEME_COUNT];
 /* Finds a theme by its name. Returns whether there is such a theme. */
 bool theme_find(const char *name, enum theme *out);
-/* Returns the colour of a style on a terminal with this many colours; -1: the terminal's own.  The
- * theme must not be THEME_MONO. */
+/* Returns the colour of a style on a terminal with this many colours; -1: the terminal's own
+ * colour.  The theme must not be THEME_MONO. */
 short term_colour(enum style style, enum theme theme, int colours);
 struct term_opts { bool no_color, no_unicode, no_mouse; enum theme theme; };
 /* Opens the terminal. ERR_ENV: there is no terminal, or $TERM is unknown, or the terminal cannot

@@ -22,8 +22,8 @@ static void put_simulated(struct doc *d, const struct compare_side side[2], int 
     str_free(&text);
 }
 
-/* If the times of a side are noisy, or other work used the CPUs, adds the sides, the reasons, and
- * the load of the machine. */
+/* Adds which sides have noisy times and why, how much of the CPUs other work used, and the load of
+ * the machine. Adds nothing if the times are not noisy and other work did not disturb them. */
 static void put_noise(struct doc *d, const struct compared time[2], int width)
 {
     struct str text = {0};
@@ -41,7 +41,8 @@ static void put_noise(struct doc *d, const struct compared time[2], int width)
     str_free(&text);
 }
 
-/* Adds the ratio of B's time to A's time, and both times; or why there is no ratio. */
+/* Adds the ratio of B's time to A's time, both times, and their noise. If there is no ratio, adds
+ * the reason instead. */
 static void put_times(struct doc *d, const struct compared time[2], int width)
 {
     const struct compared *b = &time[time[0].m.outcome == OUTCOME_OK];
@@ -246,8 +247,8 @@ static void put_change(struct doc *d, const int64_t of[2])
     doc_right(d, s, &text, COUNT_WIDTH);
 }
 
-/* Returns the name of row m: "C[m][n] (store) and 1 other". side 1: returns how the access is
- * written in B; requires m->now. `text` owns the result. */
+/* Returns a text about row m, which `text` owns. side 0: the name of the row, such as "C[m][n]
+ * (store) and 1 other". side 1: how B writes the access; requires m->now. */
 static const char *site_text(struct str *text, const struct compare_misses *m, int side)
 {
     int others = m->n[side && m->now ? 1 : m->site[0] ? 0 : 1] - 1;
@@ -292,8 +293,8 @@ static void put_levels(struct doc *d, const char *title, const struct compare_mi
     str_free(&text);
 }
 
-/* Adds the misses in L1 and L2: as one table, or if `width` is small as a table for each level,
- * without L2 if no row has misses there. */
+/* Adds the misses in L1 and L2 as one table. If `width` is small, adds a table for each level
+ * instead; none for L2 if no row has misses in L2. */
 static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
                        int width)
 {

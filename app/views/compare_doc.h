@@ -12,11 +12,11 @@
  * were not timed. */
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
                       const struct compared time[2], int width);
-/* Adds the lines of both texts, aligned. all: whether to add also the equal lines that are far from
- * a difference. */
+/* Adds the lines of both texts, aligned. all: also adds the equal lines that are far from a
+ * difference. */
 void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
                        bool all, int width);
-/* Adds the misses per tensor and for the first access sites; or a remark if a side was not
- * simulated. */
+/* Adds the misses of the tensors, and of the access sites with the most L1 misses. If a side was
+ * not simulated, adds a remark instead. */
 void compare_doc_misses(struct doc *d, const struct compare_side side[2], int width);
 #endif

@@ -70,8 +70,8 @@ static void put_row(struct doc *d, const struct sim_result *s, const struct meas
     doc_end(d);
 }
 
-/* The values of a struct access_cost for the columns after REQUESTS. SHARE is computed from others,
- * so its value is 0. */
+/* The values of a struct access_cost for the columns after REQUESTS. put_row computes the column
+ * SHARE from IDEAL and SECTORS, so its value here is 0. */
 #define COST(c) (c).sectors, (c).ideal_sectors, 0, (c).bank_conflicts, (c).l1_misses, (c).l2_misses
 
 static void put_tensors(struct doc *d, const struct sim_result *s, const struct measurement_look *k)

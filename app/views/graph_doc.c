@@ -17,8 +17,8 @@ static const char *result_of(const struct program *p, int node)
     return p->graph->tensor[p->graph->node[node].out].name;
 }
 
-/* Appends what computes a tensor: "conv2d(Inp, Ker)"; for a tensor that is given, its role:
- * "input". */
+/* Appends what computes a tensor: "conv2d(Inp, Ker)". If the caller provides the tensor, appends
+ * its role instead: "input". */
 static void put_call(struct str *out, const struct program *p, const struct graph_row *row)
 {
     const struct graph *g = p->graph;

@@ -165,8 +165,8 @@ static void put_effect(struct lens_pane *v, int i, int column)
     str_free(&text);
 }
 
-/* Adds the cures of several steps, or if `several` is not set those of one step. Returns the number
- * of cures, at most MOST_CURES. */
+/* Adds the cures that help. If `several` is set, adds those of several steps, else those of one
+ * step. Returns the number of added cures, at most MOST_CURES. */
 static int put_cures_of(struct lens_pane *v, bool several, const char *title)
 {
     const struct lens_look *k = v->k;
@@ -215,8 +215,8 @@ static void put_cures(struct lens_pane *v)
 
 /* --- Playback --------------------------------------------------------------------------------- */
 
-/* Returns the line of buffer b that was touched last, among the touches up to number `at`; -1: none
- * was touched. */
+/* Finds the last touch of buffer b among the touches 0 to `at`. Returns the line that it touched;
+ * -1: there is no such touch. */
 static int32_t last_line(const struct lens *l, int b, int at)
 {
     const struct lens_buffer *of = &l->buffer[b];
@@ -239,9 +239,9 @@ static void put_cell(struct lens_pane *v, const struct lens_touch *t, const bool
         doc_put(v->d, held[line] ? STYLE_PLAIN : STYLE_DIM, held[line] ? "o" : ".");
 }
 
-/* Draws buffer b, with a cell for each cache line, in at most `rows` rows around the cell of the
- * line that was touched last; nothing if none was touched. A row of cells is one row of the
- * buffer's layout if the layout has several rows and one fits into the pane. */
+/* Draws buffer b with a cell for each cache line: at most `rows` rows, around the line that was
+ * touched last. Draws nothing if no line of b was touched yet. If the layout has several rows of
+ * whole lines, and one of them fits into the pane, each row of cells is a row of the layout. */
 static void put_buffer(struct lens_pane *v, const struct lens_touch *t, const bool *held, int b,
                        int rows)
 {

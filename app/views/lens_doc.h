@@ -5,11 +5,11 @@
 #include "explorer/history/forecast.h"
 
 /* What the document shows of a lens. rows: height of the pictures. at: index of the touch that the
- * playback shows. loop: the loop for the keys . and , (-1: none). cure: the candidates for a cure.
- * predicted: whether they have predictions and are ranked. now: the prediction for the present
- * program. stopped: whether the user has cancelled the predictions. keys: whether to name the keys
- * of the view. counted: the L1 misses of the whole run in the measurement of the state; -1:
- * unknown.
+ * playback shows. loop: the loop whose iterations the keys '.' and ',' play; -1: none. cure: the
+ * candidates for a cure. predicted: whether the candidates have predictions and are ranked. now:
+ * the prediction for the present program; NULL: no cures are shown. stopped: whether the user has
+ * cancelled the predictions. keys: whether to name the keys of the view. counted: the L1 misses of
+ * the whole run in the measurement of the state; -1: unknown.
  *
  * In the document, the lines of cure k have id k. Other lines have an id from LENS_OTHER_LINES on,
  * or none (-1). */
@@ -39,6 +39,6 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
 void lens_cause_print(struct str *out, const struct lens *l, const struct lens_cause *c);
 /* Appends, in whole sentences, why the access misses. */
 void lens_reason_print(struct str *out, const struct lens *l, const struct lens_cause *c);
-/* Appends why no candidate is a cure; nothing if one is. */
+/* Appends why no candidate is a cure. Appends nothing if a candidate is one. */
 void lens_no_cure_print(struct str *out, const struct lens *l, const struct lens_look *k);
 #endif

@@ -168,8 +168,8 @@ static void add_conflict(struct str *out, const struct lens *l, int site)
     str_add(out, "More lines share a set than it has ways.");
 }
 
-/* If the moves reach few sets, appends " Moves of 2 048 bytes reach only 2 of 64 sets, which hold 16
- * lines: one more would conflict even in an otherwise empty L1." */
+/* If the moves reach few sets, appends " Moves of 2 048 bytes reach only 2 of 64 sets, which hold
+ * 16 lines: one more would conflict even in an otherwise empty L1." */
 static void add_few_sets(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     int64_t sets = c->moves >= 0 && c->again >= 0 ? lens_sets(l, c->stride) : l->n_sets;

@@ -97,7 +97,7 @@ static void put_doubts(struct doc *d, const struct measurement *m, int width)
     }
 }
 
-/* Appends "1.047 ms best, 1.076 ms median, spread 3.2 %" to *out, which is empty. Returns the
+/* Appends "1.047 ms best, 1.076 ms median, spread 3.2 %" to *out, which must be empty. Returns the
  * length of the best time in bytes. */
 static size_t add_latency(struct str *out, const struct latency *l, bool exact)
 {
@@ -186,8 +186,8 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     doc_end(d);
 }
 
-/* Adds the roofline bound of the speed, which level of memory or ceiling sets this bound, and
- * doubts about the machine model. Adds nothing if the bound is unknown. */
+/* Adds the roofline bound of the speed, the level of memory or the ceiling that sets this bound,
+ * and doubts about the machine model. Adds nothing if the bound is unknown. */
 static void put_roofline(struct doc *d, const struct measurement *m,
                          const struct measurement_look *k)
 {
@@ -244,7 +244,7 @@ static void put_compiler(struct doc *d, const struct measurement *m, int width)
 }
 
 /* Appends "cycles ~12 345 (in 41 % of the time), ...", where ~ marks an extrapolated count.
- * derived: whether to append the derived counts, or the others. */
+ * derived: true: appends only the derived counts; false: only the counts that are not derived. */
 static void add_counts(struct str *out, const struct counts *p, bool derived)
 {
     size_t start = out->len;

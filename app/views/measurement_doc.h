@@ -6,7 +6,7 @@
 #include "explorer/history/history.h"
 #include "profile/machine/roofline.h"
 
-#define SOME_SKIPPED 0.995  /* if a smaller share of the FLOPs was executed, some were skipped */
+#define SOME_SKIPPED 0.995  /* if a smaller share of the FLOPs is executed, some are skipped */
 #define MEASUREMENT_LABEL 10              /* columns of the labels */
 
 struct measurement_look {
@@ -15,13 +15,14 @@ struct measurement_look {
     unsigned meters;                      /* METER_ bits of the meters to show */
     const struct program *program;        /* the program that was measured */
     const struct machine_model *model;    /* for the roofline; NULL: unknown */
-    /* A hint how to simulate, added to "not asked for": "; m simulates it". NULL: no hint. */
+    /* how to simulate: "; m simulates it", added behind "not asked for"; NULL: add nothing */
     const char *simulates;
     const struct sim_result *before;  /* simulation to compare the misses with; NULL: none */
 };
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);
-/* Returns the simulation with which `now`, the simulation of the current state, is compared: that
- * of the nearest earlier state that was simulated with the same L1; NULL: there is none. */
+/* Finds the nearest state before the current one that was simulated with the same L1 as `now`, the
+ * simulation of the current state. Returns the simulation of that state, with which `now` is
+ * compared; NULL: there is no such state. */
 const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now);
 /* Adds a row "label  text"; later rows of the text are indented by MEASUREMENT_LABEL. The first
  * `lead` bytes of the text have style s. Frees the text. */
@@ -30,11 +31,11 @@ void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t 
 /* Appends why a latency is noisy: "the middle half spreads over 24 %". Returns whether it is
  * noisy. */
 bool measurement_doc_noise(struct str *out, const struct latency *l);
-/* Appends "other work used 31 % of the CPUs meanwhile" if other work used many CPUs, behind "; " if
- * `out` is not empty. */
+/* If other work used many CPUs, appends "other work used 31 % of the CPUs meanwhile". Puts "; "
+ * before it if `out` is not empty. */
 void measurement_doc_others(struct str *out, const struct latency *l);
-/* If a latency is noisy or was measured beside other work, adds a row "noisy:" with the reasons and
- * with `load`, the load of the machine then; 0: unknown. */
+/* If a latency is noisy, or was measured beside other work, adds a row "noisy:" with the reasons
+ * and with the load of the machine. load: this load, at the time of the measurement; 0: unknown. */
 void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width);
 /* Adds the simulator's part of the document. */
 void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);

@@ -30,10 +30,11 @@ struct kernel_columns {
 };
 
 /* The table as a whole. timed: whether calls were timed; if not, the rows show FLOPs instead of
- * times. whole: the sum of all rows, in seconds or FLOPs. in: the unit in which a row is shown, in
- * seconds or FLOPs. bounded: whether the column `part` is the share of the bound; else it is the
- * share of the peak. counted: whether misses are known. peak: in GFLOP/s; 0: unknown. part_known:
- * whether all rows have a number, so that each is a known share of the whole. */
+ * times. whole: the sum of all rows, in seconds or FLOPs. in: the unit of the times or FLOPs that
+ * rows show, as a number of seconds or FLOPs. bounded: whether the column `part` is the share of
+ * the bound; else it is the share of the peak. counted: whether misses are known. peak: in GFLOP/s;
+ * 0: unknown. part_known: whether the time or FLOPs of every row are known; only then are shares of
+ * the whole known. */
 struct kernel_table {
     bool timed, bounded, counted, part_known; double whole, peak, in;
     struct kernel_columns columns;
@@ -118,8 +119,8 @@ static void put_layout(struct str *out, const struct layout *l)
     str_free(&text);
 }
 
-/* Returns the tensor of the kernel's operator that is parameter i of its function; NULL: none
- * is. */
+/* Parameter i of a kernel's function stands for a tensor of the kernel's operator. Returns this
+ * tensor; NULL: the parameter stands for none. */
 static const struct tensor *tensor_of(const struct network_task *t, int i)
 {
     int base = program_base_tensor(t->program, t->func->buffer[i].tensor);
@@ -244,14 +245,16 @@ static void put_digits(struct doc *d, int width, bool known, double x)
     put_cell(d, width, &text);
 }
 
-/* Returns the share of its bound that a kernel reaches; without bounds, the share of the peak. */
+/* Returns the share of the bound that a kernel reaches; without bounds, its share of the peak. */
 static double part_of(const struct kernel_row *r, const struct kernel_table *table)
 {
     return table->bounded ? r->is.bound_s / r->seconds
                           : 1e-9 * r->is.executed / r->seconds / table->peak;
 }
 
-/* Adds which operations the columns GFLOP/s and share count, and why a share can be above 1. */
+/* If kernels execute fewer operations than their definitions have, adds a note: the column GFLOP/s
+ * counts the operations of the definitions, the share counts the executed ones. If a share is above
+ * 1, adds why this is possible. */
 static void put_shares(struct doc *d, const struct network *net, const struct kernel_row *row,
                        const struct kernel_table *t, int width)
 {
@@ -274,12 +277,12 @@ static void put_shares(struct doc *d, const struct network *net, const struct ke
     }
 }
 
-/* Appends the columns of numbers of a row. calls: the number of calls. */
+/* Appends the numbers of a row. calls: the number of calls. */
 static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
                         const struct kernel_table *table)
 {
     const struct kernel_columns *c = &table->columns;
-    bool sums = r->is.flops > 0;          /* not so for a transposition or a conversion */
+    bool sums = r->is.flops > 0;          /* false for a transposition or a conversion */
     bool known = table->timed ? r->seconds >= 0 : sums, bound = r->is.bound_s > 0;
     double amount = table->timed ? r->seconds : r->is.flops;
     double gflops = 1e-9 * r->is.flops / r->seconds;
@@ -431,8 +434,9 @@ static void put_time(struct doc *d, const struct network_task *t, const struct n
     measurement_doc_row(d, "time:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* If a kernel executes fewer operations than its definition has, adds which of the two numbers the
- * GFLOP/s and the percentage in the list count. (Such GFLOP/s can be above the ceiling.) */
+/* If a kernel executes fewer operations than its definition has, adds a note about the list: the
+ * GFLOP/s count the operations of the definition, and can then be above the ceiling; the percentage
+ * counts the executed operations. */
 static void put_speed(struct doc *d, const struct network *net, int task,
                       const struct network_look *k)
 {

@@ -6,9 +6,9 @@
 
 #define ROOM_FOR_SPEED 90  /* columns from which the row "latency:" also has the speed */
 
-/* Adds the share of the peak that the executed operations reach.  `wide`: also adds, before it, the
- * GFLOP/s of the operations in the definition, and if clearly fewer operations are executed, the
- * GFLOP/s of the executed ones. */
+/* Appends the share of the peak that the executed operations reach.  wide: first appends the
+ * GFLOP/s of the operations in the definition; if clearly fewer operations are executed, also
+ * appends the GFLOP/s of the executed ones. */
 static void put_speed(struct str *out, const struct network_measurement *m, bool wide)
 {
     double executed = m->peak_fraction * m->peak_gflops;

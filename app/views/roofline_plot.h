@@ -8,9 +8,9 @@
 #define ROOF_PLOT_MIN_W 24
 #define ROOF_PLOT_MIN_H 7
 
-/* Draws the roofline, both axes logarithmic: the roofs for the threads of step[n - 1], and the
- * steps as their numbers, the current one in reverse.  n > 0.  Draws nothing on a canvas smaller
- * than ROOF_PLOT_MIN_W x ROOF_PLOT_MIN_H cells. */
+/* Draws the roofline with logarithmic axes: the roofs for the number of threads of step[n - 1], and
+ * each step as its number, the current step in reverse.  n must be above 0.  Draws nothing on a
+ * canvas smaller than ROOF_PLOT_MIN_W x ROOF_PLOT_MIN_H cells. */
 void roofline_plot(struct canvas *c, const struct machine_model *model,
                    const struct roof_step *step, int n);
 /* Append the heading of the table, and the row of a step: number, FLOP/byte, GFLOP/s, the bound,

@@ -102,7 +102,8 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
     f->pane[m->last_view] = (struct rect){body.x, body.y + top, body.w, body.h - top};
 }
 
-/* Returns the width at which no step of up to 200 columns is cut in the ledger. */
+/* Returns the width that the ledger needs to show its steps uncut, or 200 columns of a longer
+ * step. */
 static int ledger_width(const struct model *m)
 {
     int n, longest = 0, columns = m->columns.n > 0 ? 0 : USUAL_COLUMNS;
@@ -212,8 +213,8 @@ static void follow_heat(struct model *m, int height)
     m->to_hot = false;
 }
 
-/* Says that the profile does not list an access, and why if the access is to a local tile: a tile
- * in registers needs no memory, or what is wrong with the tile. */
+/* Says that the profile has no row for an access. If the access is to a local tile, also says why:
+ * what is wrong with the tile, or that a tile in registers needs no memory. */
 static void say_no_row(struct model *m, const struct doc_item *it)
 {
     const struct state *now = history_current(m->session->history);
@@ -227,8 +228,8 @@ static void say_no_row(struct model *m, const struct doc_item *it)
     str_free(&tile);
 }
 
-/* Scrolls the profile to the row of the access under the cursor of the nest; if there is none, to
- * the row of the access's tensor. For the command `misses_of`. */
+/* For the command `misses_of`: scrolls the profile to the row of the access under the cursor of the
+ * nest. If the access has no row, scrolls to the row of its tensor. */
 static void follow_misses(struct model *m, int height)
 {
     struct pane_doc *p = &m->pane[VIEW_PROFILE];
@@ -251,8 +252,8 @@ static void follow_misses(struct model *m, int height)
     m->to_misses = false;
 }
 
-/* Scrolls C or machine code to the loop that the cursor of the nest is on or in. Does so only when
- * the loop, the view or its document is another one than in the last call. */
+/* Scrolls C or machine code to the loop that the cursor of the nest is on or in. Does so only if
+ * the loop, the view or its document has changed since the last call. */
 static void follow_loop(struct model *m, enum view v, int height)
 {
     struct pane_doc *p = &m->pane[v];
@@ -269,15 +270,15 @@ static void follow_loop(struct model *m, enum view v, int height)
             first = i;
     if (first >= 0 && (first < p->scroll.top || first >= p->scroll.top + height * 2 / 3)) {
         doc_scroll_to(&p->doc, &p->scroll, first, height);
-        p->scroll.top = first > height / 4 ? first - height / 4 : 0;  /* the body is visible, too */
+        p->scroll.top = first > height / 4 ? first - height / 4 : 0;  /* shows the loop body, too */
         doc_scroll_fix(&p->doc, &p->scroll, height);
     }
     if (first >= 0)
         strcpy(m->lit, now);
 }
 
-/* Scrolls the view `access` to the stage under the cursor of the nest. Does so only when the stage
- * or the document is another one than in the last call. */
+/* Scrolls the view `access` to the stage under the cursor of the nest. Does so only if the stage or
+ * the document has changed since the last call. */
 static void follow_stage(struct model *m, int height)
 {
     struct pane_doc *p = &m->pane[VIEW_ACCESS];
@@ -379,8 +380,8 @@ static void dump(struct model *m)
     str_free(&line);
 }
 
-/* Whether a key with Alt stands for Esc and this key, typed fast. Only the prompt has keys with
- * Alt; and even there, Alt-: and Alt-/ stand for Esc and a key that begins another line. */
+/* Whether a key with Alt is in fact Esc and then the key, typed fast. Only the prompt has keys with
+ * Alt. Even there, Alt-: is Esc and `:`, and Alt-/ is Esc and `/`, which begin another line. */
 static bool is_fast_esc(const struct model *m, int key)
 {
     return key & K_ALT && (!m->prompt.open || key == (K_ALT | ':') || key == (K_ALT | '/'));

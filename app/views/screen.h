@@ -7,7 +7,7 @@
 #include "app/model/model.h"
 
 /* Handle events, and refresh the screen afterwards.  screen_key and screen_mouse also refresh the
- * screen before.  screen_mouse does nothing while the prompt or a question is open. */
+ * screen before the event.  screen_mouse does nothing while the prompt or a question is open. */
 void screen_key(struct model *m, int key);
 void screen_paste(struct model *m, const char *text);
 void screen_mouse(struct model *m, const struct mouse_event *e);

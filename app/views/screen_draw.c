@@ -17,8 +17,8 @@ static void add_hit(struct model *m, struct rect r, int key)
     vec_push(&m->hits, (struct hit){r, key});
 }
 
-/* Appends what runs in the background: "measuring: timing 40 %"; if nothing runs, "auto off" or
- * nothing. */
+/* Appends what runs in the background: "measuring: timing 40 %". If nothing runs, appends "auto
+ * off" or nothing. */
 static void put_status(const struct model *m, struct str *out)
 {
     static const char *const spin[] = {"|", "/", "-", "\\"};
@@ -54,9 +54,9 @@ static void put_file(const struct model *m, const struct session *s, struct str 
         str_add(out, "(not saved)");
 }
 
-/* Draws the title row: the program's name, the operator, the file with changed settings, the
- * status. If room is short, the status has priority, then the file. The file leaves the first third
- * of the row to name and operator, unless settings are changed: then it may take the operator's
+/* Draws the title row: the program's name, the operator, the file, the changed settings, the
+ * status. If room is short, the status has priority, then the file with the settings. These leave
+ * the first third of the row to name and operator; but changed settings may take the operator's
  * room. */
 static void draw_title(const struct model *m, struct grid *g)
 {
@@ -156,7 +156,7 @@ static void put_view_key(struct str *out, int view)
     }
 }
 
-/* Draws the tabs of a pane. With three panes, the nest has a pane of its own, and only one tab. */
+/* Draws the tabs of a pane. With three panes, the pane of the nest has only one tab. */
 static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane pane)
 {
     bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
@@ -476,9 +476,8 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
     }
 }
 
-/* Draws at the right end of the prompt which key comes next, where that is not obvious: after a
- * line was refused and stays on the prompt, and in the prompt for a file name, because a name is
- * there already. */
+/* Draws at the right end of the prompt which keys come next, in two cases: a refused line is still
+ * on the prompt; or the prompt asks for a file name, and one is there already. */
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
     bool refused = m->message.kind == MESSAGE_ERROR;

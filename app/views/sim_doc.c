@@ -14,8 +14,8 @@
 #define MOST_SITES 8
 #define MOST_CELLS 100
 #define CONFLICTS 0.1  /* a smaller share of conflict misses is not mentioned */
-/* The misses are even over the sets if it takes at least this share of the sets to have half of the
- * misses. */
+/* The misses are even over the sets if the worst sets, which together have half of the misses, are
+ * at least this share of all sets. */
 #define EVEN 0.4
 
 /* A simulated result, and the widths of the columns of its tables; 0: the column is not shown. */
@@ -200,15 +200,15 @@ static const struct { const char *glyph; enum style style; const char *name; } c
     { "▒", STYLE_BAD, "conflict" },
 };
 
-/* Returns the width of a stacked bar; 0: there is so little room that no bar is drawn. */
+/* Returns the width of a stacked bar; 0: there is no room for a bar. */
 static int stack_width(const struct sim_tables *t)
 {
     int left = t->k->width - INDENT - t->name - 3 * t->count - 1;
     return left < 8 ? 0 : clamp(left, 0, MOST_BAR);
 }
 
-/* Draws a stacked bar with a part for each cause. Rounds the sums of the parts so far instead of
- * each part, so that the cells of all parts add up to the right length. */
+/* Draws a stacked bar with a part for each cause. Rounds the place where each part ends, not the
+ * length of each part, so that the cells of all parts add up to the right length. */
 static void put_stack(struct doc *d, const int64_t *part, int64_t most, int width)
 {
     int64_t sum = 0;
@@ -337,8 +337,9 @@ static void put_reuse(const struct sim_tables *t)
 
 /* --- Strips: one row of cells; a cell with more is darker ------------------------------------- */
 
-/* Draws n values in as many cells as fit behind the text of the open line. Each value is of `each`
- * units. If there is room, adds the value of the darkest cell: "most 900 in 2 lines". */
+/* Draws n values behind the text of the open line, in as many cells as fit. Each value is the sum
+ * over `each` units: lines, sets or iterations. If there is room, adds the value of the darkest
+ * cell: "most 900 in 2 lines". */
 static void put_strip(const struct sim_tables *t, const int64_t *value, int n, int64_t each,
                       const char *unit)
 {
@@ -387,7 +388,7 @@ static void put_heat(const struct sim_tables *t, const char *name, const struct 
     put_strip(t, misses, n, each, unit);
 }
 
-/* Returns the share of the sets that have half of all misses, if the worst sets are taken first. */
+/* Returns the least share of the sets that together have half of all misses. */
 static double half_of_sets(const struct sim_detail *d)
 {
     int64_t misses[SIM_CELLS], sum = 0, part = 0;

@@ -23,7 +23,7 @@
 #define PROMPT_FILE_MAX 100000           /* most bytes of the file with the prompt's history */
 
 static volatile sig_atomic_t told_to_stop;       /* the signal that asked to stop, or 0 */
-static int wake_fd = -1;  /* on_signal writes to it, which also ends a wait that begins later */
+static int wake_fd = -1;  /* on_signal writes to it; this ends the present wait, or the next one */
 
 static void on_signal(int sig)
 {
@@ -36,7 +36,7 @@ static void on_signal(int sig)
 }
 
 /* While the loop works, it reads no keys. So if its work takes longer than LONG_WORK_MS, Ctrl-C
- * raises a signal. After the work the first such signal is handled as a key; a second one ends the
+ * raises a signal. The first such signal is handled as a key after the work; a second one ends the
  * program at once. */
 #define LONG_WORK_MS 300
 static volatile sig_atomic_t long_work, typed_interrupt;
@@ -223,7 +223,7 @@ static void empty_outbox(struct tui *t)
     }
     if (out->repaint || out->theme_chosen)
         term_repaint(t->term);
-    bool shown = t->model->message.kind == MESSAGE_ERROR;  /* it then shows the text to copy */
+    bool shown = t->model->message.kind == MESSAGE_ERROR;  /* the error shows the text to copy */
     if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len) && !shown)
         model_say_error(t->model, "this terminal cannot copy text, or the text is too long",
                         "dump FILE and export FILE write files");

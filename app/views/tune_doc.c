@@ -11,13 +11,13 @@
 #define LABEL 8                          /* columns of the labels */
 #define MOST_PLOT_ROWS 24
 #define TRIALS_IN_SIGHT 3                /* least rows of trials below the plot */
-/* Least columns of a pane with a progress bar, with words beside all numbers, and with the progress
- * of the stage. */
+/* Least columns of a pane that shows the progress bar (BAR_FROM), words beside all numbers
+ * (WORDS_FROM), and the progress of the stage (STAGE_FROM). */
 #define BAR_FROM 60
 #define WORDS_FROM 70
 #define STAGE_FROM 92
-/* The time that the start had before the search is shown beside its time in the search if the two
- * differ by more than this fraction. */
+/* If the start's time before the search and its time in the search differ by more than this
+ * fraction, both are shown. */
 #define OTHER_TIME 0.1
 /* columns of "best    2.46 ms", " in this search)" and ", trial 1000" together */
 #define AROUND_START 44
@@ -138,9 +138,9 @@ static void add_start_won(struct str *s, const struct tune_view *v, const struct
     str_add(s, ")");
 }
 
-/* Adds the winner, with the time that its row below has: if it was timed in turns, the median of
- * that timing, to which the ratio belongs. (The list of steps shows another time: the best one when
- * the winner was measured by itself.) */
+/* Adds the winner with the same time as its row below. If the winner was timed in turns, the time
+ * (a median) and the ratio are those of that timing. (The list of steps shows another time: the
+ * best one when the winner was measured by itself.) */
 static void put_winner(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_winner *w = &look->winner;

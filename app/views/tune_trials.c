@@ -113,9 +113,9 @@ static void put_trial(struct doc *d, const struct trial_rows *t, const struct tu
     str_free(&what);
 }
 
-/* Adds to the heading of the trials, if there is room: that the layout is that of the output; and
- * the time of the start, to which the column `x start` refers, or after the final how the trials
- * were timed. */
+/* Adds two remarks to the heading of the trials, as far as there is room. The first: the layout is
+ * that of the output. The second: the time of the start, to which the column `x start` refers; or
+ * after the final, how the trials were timed. */
 static void put_what_start(struct doc *d, const struct trial_rows *t)
 {
     struct str text = {0};

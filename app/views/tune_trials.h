@@ -10,8 +10,8 @@
 /* Whether there are two kinds of times: single samples of the search, whose rows are then marked,
  * and times of the final or of another measurement. */
 bool tune_trials_are_samples(const struct tune_view *v, const struct tune_winner *won);
-/* Whether a trial's median in turns is not above that of the winner, but not so much lower that the
- * trial is shown to be faster. */
+/* Whether a trial has lost the timing in turns although its median there is not above the winner's.
+ * (Its lead is too small to show that it is faster.) */
 bool tune_trials_not_faster(const struct tune_winner *won, int trial);
 /* Adds a heading and a line per trial. */
 void tune_trials_write(struct doc *d, struct arena *a, const struct tune_view *v,

@@ -19,7 +19,7 @@ view_build view_preview_build, view_ledger_build, view_start_build, view_detail_
     view_network_build, view_kernel_build, view_branches_build, view_help_build;
 view_hint view_ledger_hint, view_branches_hint, view_start_hint, view_network_hint, view_help_hint;
 /* Whether the hint of the ledger says what is wrong with the step under the cursor, or what a star
- * in its row means. All of such a hint must be shown. */
+ * in its row means. Such a hint must be shown in full. */
 bool view_ledger_explains(const struct model *m);
 /* If the current state was measured with other settings than the present ones, appends those of the
  * measurement: "; with isa avx2, gcc 12; with 2 threads". */

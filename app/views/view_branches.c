@@ -28,7 +28,8 @@ static int reference(const struct history *h)
     return of;
 }
 
-/* Whether branch b was timed or simulated with other settings than the branch `reference`. */
+/* Whether branch b was timed or simulated with other settings than the branch that `reference`
+ * returns. */
 static bool otherwise(const struct history *h, int b)
 {
     const struct measurement *r = measured_at(h, b), *of = measured_at(h, reference(h));
@@ -49,8 +50,8 @@ static void put_settings(const struct measurement *r, struct str *out)
 }
 
 /* Appends the measured time of a branch, with a star if `other` is set (measured with other
- * settings). If it was not timed, appends the simulated time on a GPU, which is a lower bound; if
- * there is none either, "-". */
+ * settings). If the branch was not timed, appends the simulated time on a GPU, which is a lower
+ * bound; without a simulated time, appends "-". */
 static void put_best(struct str *out, const struct measurement *r, bool other)
 {
     if (is_timed(r)) {
@@ -64,9 +65,9 @@ static void put_best(struct str *out, const struct measurement *r, bool other)
     }
 }
 
-/* Branch b is an earlier version of the branch `name`. Returns the version that followed b: of the
- * branches `name`, `name`~1 ... the one with the lowest tip above the tip of b, because newer
- * states have higher ids; -1: there is none. */
+/* Branch b is an earlier version of the branch `name`. Returns the version that followed b; -1:
+ * there is none. It is the one of the branches `name`, `name`~1 ... with the lowest tip above the
+ * tip of b, because newer states have higher ids. */
 static int became(const struct history *h, const char *name, int b)
 {
     int next = -1;

@@ -8,8 +8,8 @@
  * them. */
 #define FAR 1.25
 
-/* Adds the names of the texts, then the key that shows the next text, with `hint` behind it: how to
- * see the texts side by side, "; ...", or "". If there is no room, key and hint get a line of their
+/* Adds the names of the texts, then the key that shows the next text, then `hint`. hint: how to see
+ * the texts side by side, as "; ..."; or "". If there is no room, key and hint get a line of their
  * own. */
 static void put_what(struct doc *d, const struct marking *k, int width, const char *hint)
 {
@@ -59,8 +59,8 @@ static const struct sim_result *sim_of(const struct model *m, int i, int state)
     return r && r->sim.available ? &r->sim : NULL;
 }
 
-/* Adds the result of the last bisection. If it was made between other states than the two that are
- * compared, names these states. */
+/* Adds the result of the last bisection. If the bisection was between other states than the two
+ * that are compared, names the states of the bisection. */
 static void put_found(struct model *m, struct doc *d, int width)
 {
     const struct marking *k = &m->marking;
@@ -81,8 +81,8 @@ static void put_found(struct model *m, struct doc *d, int width)
     str_free(&text);
 }
 
-/* If the time `now` of a state is far from the time of its own measurement, which the list of steps
- * shows, adds a remark. what: the state in this remark. */
+/* The list of steps shows the time of a state's own measurement. If the time `now` of the state is
+ * far from that time, adds a remark. what: the name of the state in the remark. */
 static void put_far(struct model *m, struct doc *d, const char *what, int state,
                     const struct measurement *now, int width)
 {
@@ -148,7 +148,7 @@ static void put_pair(struct model *m, struct doc *d, int width)
 }
 
 /* Adds the table of the last ablation. If the schedule has changed since then, first names the
- * schedule of which the table is. */
+ * schedule that was ablated. */
 static void put_ablation(struct model *m, struct doc *d, int width)
 {
     const struct history *h = m->session->history;

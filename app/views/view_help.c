@@ -1,7 +1,8 @@
-/* The help overlay. It shows a list of topics, signs, keys, steps and commands, in which the keys
- * that act where the cursor is come before the other keys; or the menu of actions; or the page of a
- * topic. In the lists, typing filters the rows and Enter runs the selected row. The texts come from
- * keys.def, step.def, the command tables and the help topics. */
+/* The help overlay. It shows one of three things: the list of topics, signs, keys, steps and
+ * commands; the menu of actions; or the page of a topic. In the list, the keys that act where the
+ * cursor is come before the other keys. In the list and the menu, typing filters the rows, and
+ * Enter runs the selected row. The texts come from keys.def, step.def, the command tables and the
+ * help topics. */
 #include "app/views/view.h"
 
 #include <stdio.h>
@@ -302,9 +303,9 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
         doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
 }
 
-/* Runs a row. The row of a topic or sign opens its page. The row of a key is run if the key has
- * this meaning where help was opened. A step or command is put on the prompt, so that the user can
- * complete it. */
+/* Runs a row. The row of a topic or sign opens its page. The row of a key does what the key does,
+ * if the key has this meaning where help was opened. A step or command is put on the prompt, so
+ * that the user can complete it. */
 static void run_row(struct model *m, int id)
 {
     struct str line = {0};

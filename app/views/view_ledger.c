@@ -23,8 +23,8 @@ static int threads_of(const struct ledger_row *r)
     return r->m->threads > 1 ? r->m->threads : 1;
 }
 
-/* Returns the first baseline that was measured, which is oneDNN's if there is one; NULL: none
- * was. */
+/* Returns the first baseline that was measured: oneDNN's, if it was; NULL: no baseline was
+ * measured. */
 static const struct baseline *best_baseline(const struct ledger_row *r)
 {
     for (int i = 0; r->m && i < VENDOR_COUNT; i++)
@@ -33,9 +33,9 @@ static const struct baseline *best_baseline(const struct ledger_row *r)
     return NULL;
 }
 
-/* Returns the measurement with whose settings the others are compared: that of the current state,
- * else the last one. But measurements for the default target of their program (this CPU, or a GPU)
- * come before all others. */
+/* Returns the measurement whose settings are the reference for the other measurements: that of the
+ * current state, else the last one. But a measurement for the default target of its program (this
+ * CPU, or a GPU) comes before one for another target. */
 static const struct measurement *reference_of(const struct model *m,
                                               const struct ledger_row *rows, int n)
 {
@@ -101,8 +101,8 @@ static int columns_width(const struct columns *c)
     return sum;
 }
 
-/* Returns the columns for a pane of this width if the user has chosen none: those that have numbers
- * and for which there is room. */
+/* Returns the columns that a pane of this width shows if the user has chosen none: the columns that
+ * have numbers, as far as there is room. */
 static struct columns usual_columns(const struct ledger_row *rows, int n, int width)
 {
     struct columns c = {0};
@@ -134,7 +134,7 @@ static struct columns columns_for(const struct model *m, const struct ledger_row
     return c;
 }
 
-/* Returns a word of at most 8 letters, because the column of the time is as narrow. */
+/* Returns a word of at most 8 letters, so that it fits into the column of the time. */
 static const char *short_outcome(enum outcome o)
 {
     switch ((int)o) {
@@ -154,8 +154,9 @@ struct ledger_cell {
     struct made_with wanted;
 };
 
-/* Appends the measured time, with a star if it was measured with other settings; else the simulated
- * time, or why there is none. Like the functions below, returns the style of the cell. */
+/* Appends the measured time, with a star if it was measured with other settings. If there is no
+ * measured time, appends the simulated time, or why there is none. Like the functions below,
+ * returns the style of the cell. */
 static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
@@ -261,8 +262,8 @@ static void put_columns(struct doc *d, const struct ledger_cell *cell, const str
         struct str s = {0};
         enum style style = STYLE_PLAIN;
         bool judges = c->at[i] == COLUMN_BEST || c->at[i] == COLUMN_OK;
-        /* Of a held step, only these two columns are shown: its state has no effect of its own, so
-         * the other numbers are those of the steps before it. */
+        /* Of a held step, only these two columns are shown. The step has no effect, so the other
+         * numbers of its state are those of the steps before it. */
         if (judges || !cell->r->held)
             style = put[c->at[i]](&s, cell);
         bool bad = style == STYLE_BAD && judges;
@@ -391,7 +392,8 @@ static void describe_simulated(const struct measurement *m, struct str *out)
                m->device.reason[0] ? ": " : "", m->device.reason);
 }
 
-/* Appends the settings that differ from wanted_for, each after `star`. */
+/* Appends the settings of a measurement that differ from those of wanted_for, each behind the text
+ * `star`. */
 static void describe_settings(const struct model *m, const struct ledger_row *r,
                               const struct measurement *of, const char *star, struct str *out)
 {

@@ -37,8 +37,8 @@ static void mark_name(struct view_marks *own, const char *name)
         *p = *p == '.' ? '_' : *p;
 }
 
-/* Stores in own->local the name of the pointer to the tensor in the C; "" if a loop has that
- * name. */
+/* Stores in own->local the name that the C code gives to the pointer to the tensor; "" if a loop
+ * has that name. */
 static void mark_local(struct view_marks *own)
 {
     for (int i = 0; own->word[i]; i++)

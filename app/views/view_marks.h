@@ -10,10 +10,11 @@ struct view_marks {
     char word[64], local[64];
 };
 
-/* Sets in *look what is marked in view v. If the cursor is on a loop: the variable of the loop, and
- * the lines of code that belong to the loop. If it is on an access or a tensor: the name of the
- * tensor; in the C also its pointer and what is loaded through it (Ker, ker, ker0); in machine code
- * the instructions that come from such lines of C. In the graph: the operands and consumers of the
- * tensor under the graph's cursor. *look points into *own. */
+/* Sets in *look what view v marks. *look points into *own.
+ *     cursor on a loop: the variable of the loop; the lines of code that belong to the loop
+ *     cursor on an access or a tensor: the name of the tensor; in C also its pointer and the values
+ *       that are loaded through it (Ker, ker, ker0); in machine code the instructions from lines of
+ *       C that name the tensor or its pointer
+ *     view graph: the operands and consumers of the tensor under the graph's cursor */
 void view_marks(const struct model *m, enum view v, struct view_marks *own, struct doc_look *look);
 #endif

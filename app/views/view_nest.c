@@ -35,9 +35,10 @@ static int kinship(const char *a, const char *old)
     return strncasecmp(a, old, k) == 0 && (old[k] == '.' || old[k] == '_') ? 1 : 0;
 }
 
-/* Returns how close a selectable word is to the word on which the cursor was; 0: it is another one.
- * 3: an access that begins with the text of the old access (the simulator shortens long texts); 2:
- * an access to the same tensor. For loops see kinship. */
+/* Returns how close a selectable word is to the word on which the cursor was. For an access, 3: its
+ * text begins with the text of the old access (the simulator shortens long texts); 2: it is an
+ * access to the same tensor; 0: it is another access. For a loop, see kinship. A loop and an
+ * access: 0. */
 static int likeness(const struct doc_item *it, const struct loop_place *at)
 {
     if (!it->access != !at->access[0])
@@ -75,8 +76,8 @@ static bool is_worth_a_look(const struct program *prog, const char *stage, const
     return a >= 0 && prog->stage[s]->axis[a].extent > 1;
 }
 
-/* Puts the cursor on the first line with loops of a stage, on the first loop with several
- * iterations if there is one. Scrolls this line to the top of the pane. */
+/* Puts the cursor on the first line with loops of a stage: on the first loop with several
+ * iterations, or else on the last loop of the line. Scrolls this line to the top of the pane. */
 static void first_place(struct pane_doc *p, const struct program *prog, const char *stage)
 {
     for (int i = 0; i < p->doc.lines.len; i++) {
@@ -91,8 +92,9 @@ static void first_place(struct pane_doc *p, const struct program *prog, const ch
     }
 }
 
-/* Returns the axis whose variable is printed as `var` in a line of a node: an axis of the node's
- * stage or of another stage, inside of which the node may be computed. NULL: there is none. */
+/* Returns the name of the axis whose variable is printed as `var` in a line of a node; NULL: there
+ * is none. The axis belongs to the node's stage, or to another stage inside of which the node may
+ * be computed. */
 static const char *axis_name(const struct program *prog, int node, const char *var)
 {
     int axis = stage_axis(prog->stage[node], var);
@@ -187,8 +189,9 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     }
 }
 
-/* Moves the cursor to the loop or access of m->step_stage, step_axis and step_access, to which a
- * command or a typed step has sent it; if there is none, to the first loop of that stage. */
+/* Moves the cursor to the loop or access of m->step_stage, step_axis and step_access, which a
+ * command or a typed step has set. If there is no such loop or access, moves it to the first loop
+ * of the stage. */
 static void go_to_step(const struct model *m, struct pane_doc *p)
 {
     struct loop_place at = {.line = p->scroll.cursor};

@@ -1,5 +1,5 @@
-/* The network screen: the list of kernels, and the details of the selected kernel, or while all
- * kernels are tuned the progress of that. */
+/* The network screen: the list of kernels, and the details of the selected kernel. While all
+ * kernels are tuned, the progress of the tuner replaces the details. */
 #include "app/views/network_doc.h"
 #include "app/views/view.h"
 
@@ -44,7 +44,7 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     /* When the list gets its first times, it is sorted again. If the user has not moved the cursor
      * yet, the cursor then goes to the slowest kernel. */
     bool first = l && p->scroll.cursor <= p->doc.head && m->network->timed && !m->network->sorted
-              && n->kernels.len == 0;     /* no kernel was opened, which counts as a move, too */
+              && n->kernels.len == 0;     /* an opened kernel counts as a move, too */
     m->network->sorted = m->network->timed != NULL;
     doc_clear(&p->doc);
     if (!n->made) {

@@ -20,8 +20,8 @@ static void empty(struct model *m, struct doc *d, int width)
              "cache misses. Press A to do so after every step.", width - 2, 0);
 }
 
-/* The subject of a row: a tensor, or if `site` is not "" an access site of the tensor. Both "":
- * another subject. */
+/* The subject of a row: a tensor, or if `site` is not "" an access site of the tensor. If both are
+ * "", the row is about neither. */
 struct profile_row { char tensor[64], site[256]; };
 
 static struct profile_row row_of(const struct pane_doc *p)

@@ -6,7 +6,7 @@
 #include "app/ui/text.h"
 #include "profile/measure/gpu_memory.h"
 
-/* If the plot can have at least this many rows, the pane shows the table and the legend as well. */
+/* The pane leaves room for the table and the legend if this many rows remain for the plot. */
 #define ENOUGH_ROWS 16
 #define MOST_PLOT_ROWS 30
 #define MOST_PLOT_COLS 110
@@ -41,8 +41,9 @@ static void put_table(struct doc *d, const struct roof_step *step, int n, int wi
     str_free(&row);
 }
 
-/* Adds the plot, the table and the legend. If the plot still has ENOUGH_ROWS, it leaves room for
- * table and legend; else it takes the rows of the pane, and scrolling shows table and legend. */
+/* Adds the plot, the table and the legend. If the pane has room for table, legend and ENOUGH_ROWS
+ * of the plot, all are visible at once; else the plot takes the pane, and scrolling shows table and
+ * legend. */
 static void put_plot(const struct model *m, struct pane_doc *p, const struct roof_step *step, int n,
                      int width)
 {

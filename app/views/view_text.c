@@ -25,7 +25,7 @@ static bool in_list(const char *list, const char *word, size_t n)
     return false;
 }
 
-/* Gives the words of text that are in one of the lists the style of that list. The last list is
+/* A word of `text` that is in one of the lists gets the style of that list. The last list is
  * NULL. */
 static void colour_words(const char *text, unsigned char *style, const struct style_words *w)
 {
@@ -56,8 +56,9 @@ void view_colour_nest(const char *text, unsigned char *style, int *state)
     colour_words(text, style, words);
 }
 
-/* Returns where a comment ends that begins at text[i], or on an earlier line if *state is set. If
- * it does not end on this line, returns the end of the line and sets *state. */
+/* Returns the index behind a comment that begins at text[i]; if *state is set, the comment began on
+ * an earlier line. If it does not end on this line, returns the end of the line and sets *state,
+ * else clears *state. */
 static size_t comment_end(const char *text, size_t i, int *state)
 {
     const char *close = strstr(text + i + (*state ? 0 : 2), "*/");

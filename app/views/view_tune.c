@@ -6,7 +6,7 @@
 #include "app/views/tune_doc.h"
 
 /* If an earlier session has left a search unfinished, adds how far it came. Returns whether there
- * is one. */
+ * is such a search. */
 static bool put_stopped(struct model *m, struct doc *d, int width)
 {
     const struct tuner *t = &m->tuner;

@@ -5,14 +5,16 @@
  *     loop     state[128] + op[12] + one-hot of the knob [32]   ->  a direction of at most 16
  *     critic   state[128] + op[12] + one-hot of the kind        ->  value
  *
- * state: log2(x) / 16 of each part x of a dim or loop, for loops also each choice as a number in
- * [0, 1]; then zeros (layout_space_state, loop_point_state).  For the critic, the state of a layout
- * is padded with zeros.  op: layout_space.op, the logarithms of the operator's sizes.  The agents
- * set its element 10, the stage of the episode: action / 8 for layouts, 0 for loops.
+ * state: log2(x) / 16 of each part x of a dim or loop; for loops, also each choice as a number in
+ * [0, 1]; zeros in the remaining elements (layout_space_state, loop_point_state).  For the critic,
+ * the state of a layout is padded with zeros.  op: layout_space.op, the logarithms of the
+ * operator's sizes.  The agents set its element 10, the stage of the episode: action / 8 for
+ * layouts, 0 for loops.
  *
- * Every knob is an agent with its own trajectory: the steps in which that knob moved.  All agents
- * that have moved in a walk get the reward of a step (ALT eq. 3).  Knobs of one kind share the
- * actor of the kind.  The reward of a step should be at most 1, as that of agents_reward is.
+ * Every knob is an agent with its own trajectory: the steps in which that knob moved.  The reward
+ * of a step goes to all agents that have moved in the walk so far (ALT eq. 3).  Knobs of one kind
+ * share the actor of the kind.  The reward of a step should be at most 1, as that of agents_reward
+ * is.
  *
  * The behaviour depends only on the seed and the calls.  Agents belong to one thread. */
 #ifndef TS_EXPLORER_AGENT_AGENTS_H
@@ -91,9 +93,10 @@ void agents_loop_episode_end(struct agents *g);
 void agents_loop_episode_drop(struct agents *g);
 
 
-/* Statistics of the latest training; each entropy is of the latest training of layouts or of loops.
- * The doubles are NAN before such a training.  Entropies are in nats.  The entropy of a new layout
- * actor is 1.42 + log_std; the entropy of a new loop actor is about log(n_directions). */
+/* Statistics of the latest training.  layout_entropy, loop_entropy: of the latest training on
+ * layouts, and of the latest training on loops.  The doubles are NAN before the first such
+ * training.  Entropies are in nats.  The entropy of a new layout actor is 1.42 + log_std; the
+ * entropy of a new loop actor is about log(n_directions). */
 struct agent_stats {
     double layout_entropy, loop_entropy, value_loss;
     /* fraction of the actions whose probability changed by a factor outside of 1 +- ppo_opts.clip,

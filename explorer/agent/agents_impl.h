@@ -37,7 +37,8 @@ struct agents {
     row_vec loop;                       /* moves of loop knobs since the last training */
     /* per knob: the row in `loop` of its last move in the current walk; -1: it has not moved */
     int last[LOOP_KNOBS];
-    /* number of finished walks since the last training; first row in `loop` of the current walk */
+    /* walk: number of finished walks since the last training.  walk_from: first row in `loop` of
+     * the current walk. */
     int walk, walk_from;
     struct agent_stats stats;
 };

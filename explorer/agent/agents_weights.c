@@ -125,7 +125,8 @@ void agents_save(const struct agents *g, const char *trained, struct str *out)
 struct weights_reader { const char *at, *end; int line; };
 
 /* Reads the next line, which must start with `key`.  Stores the rest of the line in `value`.  If
- * `key` does not end in a blank, the rest must be empty.  ERR_SYNTAX: the line is another one. */
+ * `key` does not end in a blank, the rest must be empty.  ERR_SYNTAX: the line breaks one of these
+ * rules. */
 static bool read_line(struct weights_reader *r, const char *key, char value[MOST_LINE],
                       struct err *e)
 {

@@ -22,7 +22,7 @@
 
 struct mlp_shape {
     int in, out;                        /* both at least 1 */
-    int width, hidden;  /* units of a hidden layer; number of these layers, 1 to NN_MAX_HIDDEN */
+    int width, hidden;  /* hidden: hidden layers, 1 to NN_MAX_HIDDEN; width: units of each */
     bool norm;                          /* LayerNorm of the network's input and after every ReLU */
     int extra;                          /* number of further parameters, such as log-std */
 };
@@ -51,9 +51,9 @@ struct mlp_tape *mlp_tape_new(struct arena *a, const struct mlp_shape *shape, in
 /* Sets the weights of each layer to a random orthogonal matrix times sqrt(2); in the last layer,
  * times head_gain.  Sets the gains of norms to 1, and biases, shifts and extra parameters to 0. */
 void mlp_init(struct mlp *m, struct rng *r, double head_gain);
-/* Fills weight[rows][cols] with a random matrix times `gain`, whose columns are orthonormal; if it
- * has fewer rows than columns, its rows are orthonormal.  It is made from Gaussian numbers (Saxe,
- * McClelland, Ganguli 2014). */
+/* Fills weight[rows][cols] with `gain` times a random matrix.  The columns of the matrix are
+ * orthonormal; if it has fewer rows than columns, its rows are.  It is made from Gaussian numbers
+ * (Saxe, McClelland, Ganguli 2014). */
 void nn_orthogonal(double *weight, int rows, int cols, double gain, struct rng *r);
 double nn_gaussian(struct rng *r);      /* draws a number; mean 0, standard deviation 1 */
 

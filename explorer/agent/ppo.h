@@ -53,7 +53,7 @@ void ppo_standardise(double *x, int n);
 /* Running mean and standard deviation of returns, by which returns are normalised.  Each batch has
  * the same weight, but the weight of a batch decays by 0.99999 with every later batch.  mean,
  * square: weighted sums over the batches of the mean of x and of x^2.  weight: the sum of the
- * weights; 0: no batch was added yet, and numbers are not changed. */
+ * weights; 0: no batch was added yet, and value_norm_in and value_norm_out return x. */
 struct value_norm { double mean, square, weight; };
 void value_norm_add(struct value_norm *v, const double *x, int n);
 double value_norm_in(const struct value_norm *v, double x);  /* converts to normalised units */

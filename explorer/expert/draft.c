@@ -89,8 +89,9 @@ static double reads_each(const struct graph *g, int node)
     return reads / (double)tensor_elems(&g->tensor[g->node[node].out]);
 }
 
-/* Whether to inline a node into its readers: a pad that keeps the contiguous dim; or a cheap node,
- * or one whose elements are read once, if no product reads it.  Reductions and outputs stay. */
+/* Whether to inline a node into its readers.  Yes for a pad that keeps the contiguous dim.  Yes for
+ * a node that no product reads, if it is cheap or each of its elements is read once.  No for
+ * reductions and outputs. */
 static bool worth_inlining(const struct program *p, int node)
 {
     const struct graph *g = p->graph;
@@ -281,10 +282,11 @@ static int64_t lane_length(const struct draft_machine *m, const struct axis *x, 
     return (each + m->lanes - 1) / m->lanes * m->lanes;
 }
 
-/* Returns the innermost output axis along which some load does not move: iterations of a tile of
- * this axis share what that load loads.  Considers only loads that move by `step` from lane to lane
- * (1: they load vectors, as do free constants that move; 0: scalars).  lanes: the vectorized axis.
- * -1: there is no such axis. */
+/* Returns the innermost output axis along which some load does not move; -1: there is none.  The
+ * iterations of a tile of this axis share what the load reads.  lanes: the vectorized axis.  If
+ * step is 1, considers only loads of vectors: they move by one element from lane to lane, or they
+ * move and read a free constant.  If step is 0, considers only loads of scalars, which do not move
+ * from lane to lane. */
 static int reuse_axis(const struct moves *m, int lanes, int64_t step)
 {
     for (int i = m->s->n_axes - 1; i >= 0; i--)
@@ -306,8 +308,8 @@ static int tile_axis(const struct moves *m, int lanes)
 }
 
 /* Finds a load that transposes: its lanes are far apart, but it is contiguous along another axis.
- * Returns that axis; if both axes are tiled, a square stays in the cache.  -1: no load
- * transposes. */
+ * Returns that axis: if both axes are tiled, the tile is a square that stays in the cache.  -1: no
+ * load transposes. */
 static int square_axis(const struct moves *m, int lanes)
 {
     for (int k = 0; k < m->access.len; k++) {
@@ -445,8 +447,8 @@ static void schedule(struct draft *d, int node, const struct draft_machine *mach
 }
 
 /* Sets the layout of the constant that access `a` reads, so that lanes along `axis` are contiguous.
- * The dim is stored in blocks as long as the vectorized loop, if these divide it; else it becomes
- * the last dim. */
+ * The dim that `axis` indexes is stored in blocks as long as the vectorized loop.  If it does not
+ * consist of several whole blocks, it becomes the last dim instead. */
 static void pack_constant(struct draft *d, const struct moves *m, const struct axis_moves *a,
                           int axis, const struct draft_machine *machine)
 {

@@ -117,8 +117,8 @@ static void put_extents(struct arena *a, param_list *p, const struct subject *s)
         put(a, p, others[i], 1);
 }
 
-/* Adds strides and dilations of the axes D, H, W.  An operator with two axes has H and W, one with
- * one axis has W; values of other axes are 1. */
+/* Adds strides and dilations of the axes D, H, W.  An operator with two axes has H and W; an
+ * operator with one axis has W.  The values of axes that it lacks are 1. */
 static void put_windows(struct arena *a, param_list *p, const struct subject *s)
 {
     static const char *const stride[] = { "sd", "sh", "sw" }, *const dilation[] = { "dd", "dh",
@@ -241,8 +241,8 @@ static bool in_expert(const struct expert *x, const char *what, struct err *e)
     return false;
 }
 
-/* Sets *holds to the value of the condition `expr`; NULL: true.  After an error, returns false with
- * *e, which names `what`. */
+/* Sets *holds to the value of the condition `expr`; to true if expr is NULL.  After an error,
+ * returns false with *e, which names `what`. */
 static bool truth(const struct expert *x, const char *what, const char *expr,
                   const struct param_set *known, bool *holds, struct err *e)
 {
@@ -274,8 +274,8 @@ static bool with_lets(struct arena *a, const struct expert *x, struct param_set 
 
 /* --- Schedules ------------------------------------------------------------------------------- */
 
-/* A combination of an expert's `choose`.  known: all names in its expressions and steps.  at: its
- * place in the order of the files. */
+/* A combination of an expert's `choose`.  known: the values of all names that its expressions and
+ * steps can use.  at: its place in the order of the files. */
 struct tiling { const struct expert *x; struct param_set chosen, known; double score; int at; };
 typedef VEC(struct tiling) tiling_list;
 
@@ -368,7 +368,8 @@ static bool beside(const struct making *m, int t)
 }
 
 /* If the line sets the layout of the main result, sets the same layout for the other operands of
- * the epilogue that have its shape (beside), so that the epilogue reads whole vectors of them. */
+ * the epilogue that have the same shape (beside), so that the epilogue reads whole vectors of
+ * them. */
 static bool repeat_layout(struct making *m, const char *line, struct err *e)
 {
     const struct graph *g = m->s->g;
@@ -460,7 +461,8 @@ static const struct expert plain = {
     .note = "Every node has loops of its own, or is computed where it is read.",
 };
 
-/* Sets *e to: no tiling makes a legal program, and why the last one does not.  Returns false. */
+/* Sets *e to an error that says: no tiling makes a legal program, and the last one fails because of
+ * `why`.  Returns false. */
 static bool refused(const char *spec, struct err *e, const struct err *why)
 {
     err_set(e, ERR_NAME, "no expert has a schedule for %.200s: none of the experts' tilings is "

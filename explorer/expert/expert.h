@@ -36,14 +36,14 @@
  *     accuracy                     the largest relative error that an algorithm may have
  *
  * The epilogue is the element-wise nodes that continue the main node.  A step with `for: epilogue`
- * makes one line for each of them; {epilogue} is the name of its result.  A step with `for: fused`
- * makes one line for the main node and each epilogue node, except the last of all these nodes;
- * {fused} is the name of its result.
+ * makes one line for each epilogue node; {epilogue} is the name of the node's result.  A step with
+ * `for: fused` makes one line for the main node and one for each epilogue node, but none for the
+ * last of these nodes; {fused} is the name of the node's result.
  *
- * In a graph of statements, one expert schedules a statement and its epilogue: the one with the
- * most work among the statements whose operator has an expert.  Another operand of the epilogue
- * that has the shape of the main result gets the layout of the main result.  Nodes that no expert
- * schedules get a plain schedule (draft.h). */
+ * In a graph of statements, one expert schedules one statement and its epilogue.  Among the
+ * statements whose operator has an expert, this is the statement with the most work.  Another
+ * operand of the epilogue that has the shape of the main result gets the layout of the main result.
+ * Nodes that no expert schedules get a plain schedule (draft.h). */
 #ifndef TS_EXPLORER_EXPERT_H
 #define TS_EXPLORER_EXPERT_H
 #include "explorer/expert/param.h"
@@ -54,7 +54,7 @@ struct expert {
     const char *id, *path, *title, *note;
     const char *target;                                  /* "cuda"; NULL: every CPU */
     int n_families; const char *const *family;
-    /* when, only: NULL: no condition; prefer: NULL: combinations are in the order of the file */
+    /* when, only: NULL if there is no condition.  prefer: NULL if no combination has a score */
     const char *when, *only, *prefer;
     struct param_grid choose;
     int n_lets; const struct param_value *let;           /* value: an expression */
@@ -95,9 +95,10 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
 struct machine;
 /* Whether a result should bypass the caches of machine m: a streaming store does not read the cache
  * line first, and evicts no operands; but the next reader of the result misses the caches.  So a
- * result is streamed only if it would not stay in the last cache anyway: if it has at least half
- * the size of that cache, or if it has a quarter, and result and operand together have the whole
- * size.  Where nothing is known of a cache beyond the first level, nothing is streamed. */
+ * result is streamed only if it would not stay in the last cache anyway.  This is taken to be so in
+ * two cases: the result has at least half the size of that cache; or the result has at least a
+ * quarter, and result and operand together have at least the whole size.  Where nothing is known of
+ * a cache beyond the first level, nothing is streamed. */
 bool expert_streams(const struct machine *m, int64_t result, int64_t operand);
 
 /* Returns s->chosen as text: "nv=2, wt=14, order=0". */

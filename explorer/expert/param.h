@@ -32,7 +32,7 @@ struct param_set param_grid_at(struct arena *a, const struct param_grid *g, int6
  * no such parameter; the fix names others. */
 bool param_names(void *ctx, const char *name, struct formula_value *out, struct err *e);
 /* Sets *out to a copy of the text, in arena a, in which every {...} is replaced: a name by its
- * value as written, an expression by its number.  The column of an error is that in `text`. */
+ * value as written, an expression by its number.  The column of an error is a column of `text`. */
 bool param_expand(struct arena *a, const char *text, const struct param_set *s, const char **out,
                   struct err *e);
 #endif

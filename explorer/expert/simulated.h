@@ -9,9 +9,9 @@
  * stack (bytes) are the largest values of any of its kernels; occupancy is the smallest. */
 struct expert_rating {
     struct gpu_cost cost;
-    /* The simulated time in nanoseconds, by which schedules are ranked.  It is cost.ns.  If the
-     * kernels are compiled, and fewer than EXPERT_WARPS warps fit on a multiprocessor, which are
-     * too few to hide latencies, it is longer in the same proportion. */
+    /* The simulated time in nanoseconds, by which schedules are ranked.  It is cost.ns; but if the
+     * kernels are compiled, and only w < EXPERT_WARPS warps fit on a multiprocessor, it is
+     * cost.ns * EXPERT_WARPS / w, because so few warps do not hide latencies. */
     double ns;
     bool compiled;
     int registers;

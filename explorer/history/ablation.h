@@ -8,7 +8,7 @@
 struct ablated {
     int step;                             /* number of the step, from 1 */
     const char *text;                     /* the step */
-    const char *note;  /* later steps that were renamed or dropped; "": none were */
+    const char *note;  /* which later steps are then renamed or dropped; "": no step */
     const struct program *program;
     struct compared result;
     bool idle;  /* whether the step is `loop parallel` and one thread was used */
@@ -23,10 +23,11 @@ struct ablation {
     int threads;                          /* threads of the measurement */
     struct comparison how;  /* how the last group of schedules was timed (measure_compare_each) */
 };
-/* Replays the steps of p with each step left out (rebase.h).  ERR_RANGE: p has no steps. */
+/* For each step of p, replays the steps of p without this step (rebase.h).  ERR_RANGE: p has no
+ * steps. */
 bool ablation_plan(const struct program *p, struct ablation **out, struct err *e);
 void ablation_free(struct ablation *a);
-/* Times each schedule of *a whose code differs against the whole schedule. */
+/* Times the whole schedule against each schedule of *a that has other code. */
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e);
 /* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)", "undecided (0.7 to
@@ -51,7 +52,7 @@ bool bisect_steps(const struct program *p, int from, int to, const struct measur
  * whether it is faster. */
 void bisect_print(struct str *out, const struct bisection *b);
 
-/* Returns the position of the k-th applied (not held) step among all steps, also held ones, that
- * lead to a state.  Both numbers count from 1. */
+/* Numbers all steps that lead to a state, also held ones, from 1.  Returns the number of the k-th
+ * applied (not held) step; k counts from 1, too. */
 int ablation_step_number(const struct history *h, int state, int k);
 #endif

@@ -54,8 +54,8 @@ static bool names_loop(const struct step *s, const char *stage, const char *loop
     return found;
 }
 
-/* Returns a description of what step s did to a loop.  old, now: the loop's stage before and after
- * the step; old is NULL if there was none.  NULL: the step did nothing to the loop. */
+/* Returns a description of what step s did to a loop; NULL: it did nothing to it.  old, now: the
+ * loop's stage before and after the step; old is NULL if the stage did not exist. */
 static const char *effect_on(struct blamed *b, const struct step *s, const struct stage *old,
                              const struct stage *now, const char *loop)
 {

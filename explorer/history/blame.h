@@ -5,7 +5,8 @@
 
 /* Appends the steps that made a loop of the current state, oldest first: "O.1 of Conv: step 3 (loop
  * split Conv O 16) made O.1; step 9 (...) set O.1 to vectorize".  If the loop was made of other
- * loops, the steps that made those are listed too.  Steps are numbered from 1 along the branch. */
+ * loops, also lists the steps that made those loops.  Steps are numbered from 1 along the
+ * branch. */
 void blame_loop(struct str *out, const struct history *h, const char *stage, const char *loop);
 /* Appends one line for every loop of the current state, as blame_loop does; stage by stage, the
  * outermost loop first. */

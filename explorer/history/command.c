@@ -48,7 +48,7 @@ static bool is_step(const char *word)
     return false;
 }
 
-/* Sets the error of a command whose arguments are missing.  after: the last word that it has. */
+/* Sets the error of a command whose arguments are missing.  after: the last word of the line. */
 static bool lacks_words(enum command_id id, const char *line, const struct step_word *after,
                         struct err *e)
 {

@@ -10,7 +10,7 @@ enum command_effect {
     EFFECT_STATE,                         /* the current state or the branches may have changed */
     EFFECT_REBASED,  /* a past step may have changed, and with it the current state (rebase.h) */
     EFFECT_MEASURE,                       /* the caller should measure the current state */
-    EFFECT_APP,  /* nothing was run: a command of app/ (save, quit, ...), or an unknown word */
+    EFFECT_APP,  /* nothing was run: the line is a command of app/ (save, quit, ...) or unknown */
 };
 
 /* Runs one line: a step, or a command of command.def.  A layout, algorithm or set step that earlier

@@ -15,9 +15,9 @@
 struct completer {
     struct arena *a;
     const struct history *h;
-    const struct program *p;              /* the current program; of `edit N`: before step N */
+    const struct program *p;  /* the current program; in `edit N`, the program before step N */
     const char *prefix;                   /* the typed part of the word */
-    const struct step_word *word;         /* the words before `prefix`; of `edit N STEP`: of STEP */
+    const struct step_word *word;  /* words before `prefix`; in `edit N STEP`, only those of STEP */
     int n_words;
     VEC(struct completion) found;
 };
@@ -324,7 +324,7 @@ static void complete_algorithm(struct completer *c)
     }
 }
 
-/* Completes a line if it is a step or still empty. Returns whether it is. */
+/* Completes a line if it is a step or still empty.  Returns whether the line is one of these. */
 static bool complete_any_step(struct completer *c)
 {
     const char *first = c->n_words ? c->word[0].text : "";

@@ -8,7 +8,7 @@
 
 #define SAME 1.05  /* predictions up to this ratio apart count as equal */
 #define HELPS 0.9  /* a cure helps if it leaves less than this share of the misses */
-#define NEARLY_ALL 0.9  /* with this share of compulsory misses, they are why no cure helps */
+#define NEARLY_ALL 0.9  /* compulsory misses with this share or more are why no cure helps */
 
 const char *const cure_result_name[CURE_RESULT_COUNT] = {
 #define RESULT(id, name) [CURE_##id] = name,

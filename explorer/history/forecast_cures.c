@@ -91,7 +91,8 @@ static void add_pads(struct curing *c, int site)
 }
 
 /* Returns the dimension along which a loop moves an access by `bytes` per iteration: the outermost
- * dimension, of extent 2 or more, whose stride is at most `bytes`.  -1: none. */
+ * dimension, of extent 2 or more, whose stride is at most `bytes`.  -1: there is no such
+ * dimension. */
 static int dim_moved(const struct layout *l, int64_t bytes)
 {
     int64_t stride[MAX_DIMS], elements = bytes / l->tensor->type->bytes;
@@ -102,8 +103,9 @@ static int dim_moved(const struct layout *l, int64_t bytes)
     return -1;
 }
 
-/* For each loop that moves the access to another line in every iteration: adds the layout in which
- * the dimension along which the access moves is innermost, so that the access stays in a line. */
+/* For each loop that moves the access to another line in every iteration: makes the dimension along
+ * which this loop moves the access the innermost one of the layout, so that the access stays in a
+ * line. */
 static void add_layout_orders(struct curing *c, int site)
 {
     const struct layout *l = layout_at(c, site);
@@ -279,8 +281,8 @@ static int64_t divisor(int64_t n, int64_t most)
     return d;
 }
 
-/* Whether the lines of one iteration of loop `around` fit into L1, of which they may take the share
- * ROOM, when loops i and k of r have a and b iterations. */
+/* Whether the lines that one iteration of loop `around` touches fit into the share ROOM of L1, if
+ * loops i and k of r have a and b iterations. */
 static bool fits(const struct curing *c, const struct around *r, int around, int i, int64_t a,
                  int k, int64_t b)
 {
@@ -361,8 +363,9 @@ static void tile_two(struct curing *c, const struct around *r, int around, int i
     }
 }
 
-/* Adds tiles of the loops inside loop `around`, for the innermost MOST_AGAIN loops whose next
- * iteration accesses the same lines again but whose lines of one iteration do not fit into L1. */
+/* Finds the loops whose next iteration accesses the same lines again, but whose lines of one
+ * iteration do not fit into L1.  For the innermost MOST_AGAIN of them, adds tiles of the loops
+ * inside. */
 static void add_tiles(struct curing *c, int site)
 {
     struct around r;
@@ -386,7 +389,7 @@ static void add_tiles(struct curing *c, int site)
 
 /* --- Nests joined ----------------------------------------------------------------------------- */
 
-#define MOST_JOINED 3                     /* most loops of a stage inside which another is tried */
+#define MOST_JOINED 3                     /* most loops of a stage at which another one is tried */
 
 static void add_inside(struct curing *c, const char *inner, const struct stage *outer)
 {

@@ -363,7 +363,7 @@ static void remove_branch(struct history *h, int b)
 bool history_branch_delete(struct history *h, const char *name, struct err *e)
 {
     size_t n = strlen(name);
-    bool all = n > 0 && name[n - 1] == '*';       /* of all that begin as `name` does */
+    bool all = n > 0 && name[n - 1] == '*';       /* all branches that begin as `name` does */
     int found = -1, had = h->branches.len;
     for (int i = had - 1; i >= 0; i--) {
         const char *own = h->branches.data[i].name;
@@ -438,8 +438,8 @@ static void swap_measured(struct state *s, struct other_measured *x)
     x->m = now;
 }
 
-/* Makes the state's measurement that was made in the same way as m the current one again, if a
- * measurement made in another way has replaced it. */
+/* Makes another measurement of the state current, if it was made in the same way as m and the
+ * current one was not. */
 static void recall_same_way(struct history *h, struct state *s, const struct measurement *m)
 {
     for (int i = h->others.len - 1;

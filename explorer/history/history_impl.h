@@ -14,8 +14,8 @@ struct past_change {
     int at, to;  /* the step's number before and after the change; equal for a drop or an insert */
 };
 
-/* A measurement of a state beside its `measured`, made in another way: `measured` has replaced it,
- * or was preferred to it. */
+/* Another measurement of a state, made in another way than its `measured`, which has replaced it or
+ * was preferred to it. */
 struct other_measured { int state; const struct measurement *m; };
 
 struct history {
@@ -38,8 +38,8 @@ struct branch *history_here(struct history *h);
 /* Adds a state and returns its id.  held: as in struct state. */
 int history_add(struct history *h, int parent, const char *step, const struct program *p,
                 const char *held);
-/* Copies to a state that is neither held nor measured the measurement of an older state with the
- * same steps, if there is one. */
+/* If a state is neither held nor measured, and an older state has the same steps and is measured:
+ * copies that measurement to the state. */
 void history_recall(struct history *h, int state);
 /* Whether a measurement may be lost if the current branch drops the states from `old` back to
  * `below` (excluded): one of these states is measured, and no other branch contains `old`. */

@@ -16,8 +16,9 @@ struct replay {
     const struct rebase *change;
     VEC(struct rebase_item) items;
     int first;                            /* number of the first changed item, from 1 */
-    int at, last;  /* at: the current state before the change; last: the state to extend next */
-    int new_at;                           /* the state that replaces `at`; -1: none yet */
+    /* at: the current state before the change; last: the state that gets the next step */
+    int at, last;
+    int new_at;                           /* the state that replaces `at`; -1: not made yet */
     int number;                           /* number of the step that is replayed now */
     struct rebased did;
     struct err *e;
@@ -160,8 +161,9 @@ static void add_state(struct replay *r, const char *text, const struct program *
         r->new_at = r->last;
 }
 
-/* Returns why a step is held: why its own text does not apply to p; then, if there are renamed
- * lines, why a renamed line does not apply, or the first few of the n that do. */
+/* Returns the reason why a step is held: *own, the error of its own text.  If several renamed lines
+ * apply (n > 1), the reason goes on with the first few of them; else with *renamed, the error of a
+ * renamed line, if there is one. */
 static const char *why_held(struct arena *a, const struct program *p, const struct step *step,
                             const struct err *own, const struct err *renamed, int n,
                             const char *const *line)
@@ -361,8 +363,8 @@ static bool rebase(struct history *h, const struct rebase *change, struct err *e
 }
 
 /* Returns the latest place on the current branch, at most `last` and after `set accuracy`, where
- * the step applies; 0: none.  A step that is illegal after `set accuracy` must not come before it:
- * then `set accuracy` itself would be held. */
+ * the step applies; 0: there is no such place.  A step that is illegal after `set accuracy` must
+ * not come before it, because `set accuracy` itself would then be held. */
 static int latest_place(const struct history *h, int last, const char *line)
 {
     int n, at;
@@ -419,7 +421,8 @@ bool history_apply_held(struct history *h, const char *line, const char *origin,
     return true;
 }
 
-/* Appends "6, 8)": the numbers of n steps from the one at `from` on, as far as they are known. */
+/* Appends "6, 8)": the numbers at[from], ..., at[n - 1] of steps.  Only the first REBASED_LISTED
+ * are known. */
 static void print_steps(const int at[REBASED_LISTED], int from, int n, struct str *out)
 {
     for (int i = from; i < n && i < REBASED_LISTED; i++)

@@ -96,8 +96,8 @@ static void propose(struct renaming *r, const char *text)
     err_prefix(r->why, "as `%.200s`: ", s->text);
 }
 
-/* Returns the line with only the last of equal words, counted from word `from` on: O.0 and O.1 in a
- * list of loops may both have become O. */
+/* Returns the line without repetitions: of equal words from word `from` on, only the last one
+ * stays.  O.0 and O.1 in a list of loops may both have become O. */
 static const char *without_repeats(struct arena *a, const char *line, int from)
 {
     const struct step_word *w;

@@ -5,11 +5,11 @@
 
 #define RENAMES_MAX 16
 
-/* Lists what a step that does not apply to p may have meant: the step with present names.  If O was
- * split, O becomes O.0 in one line and O.1 in another; a step with a list of names (reorder, fuse)
- * gets all parts in one line.  If O is whole again, O.1 becomes O.  Stores only lines that apply,
- * at most RENAMES_MAX, allocated in a; returns their number.  *why: gets the error of the last new
- * line that does not apply; unchanged if there is no such line. */
+/* For a step that does not apply to p: lists what it may have meant, as lines with present names.
+ * If O was split, O becomes O.0 in one line and O.1 in another; a step with a list of names
+ * (reorder, fuse) gets all parts in one line.  If O is whole again, O.1 becomes O.  Stores only
+ * lines that apply, at most RENAMES_MAX, allocated in a; returns their number.  *why: gets the
+ * error of the last new line that does not apply; unchanged if there is no such line. */
 int rename_step(struct arena *a, const struct program *p, const struct step *s,
                 const char *line[RENAMES_MAX], struct err *why);
 /* Appends "N.1 is now another loop (extent 4, was 24)" for each loop name in the step that means

@@ -34,7 +34,7 @@ struct cost_model {
     double best_ms;                       /* the least time; INFINITY = none */
     struct xgb *ensemble;                 /* the trained trees; NULL = not trained yet */
     int n_used, used[FEATURES_ALL];       /* columns that the ensemble uses */
-    int trained_at;                       /* number of samples at the last training; 0 = none */
+    int trained_at;                       /* number of samples at the last training; 0 = never */
     struct { double score, ms; } window[MODEL_WINDOW];  /* last predictions (a ring buffer) */
     int predicted;  /* number of samples that an ensemble predicted before they were added */
     struct cost_model_stats stats;
@@ -232,9 +232,9 @@ static bool on_round(void *ctx, const float *predicted, float *gradient, float *
     return true;
 }
 
-/* Sets each label to log(estimated cycles / time), minus the weighted mean of the samples with a
- * time: how much faster the program is than its estimate predicts.  Labels are limited to
- * MOST_CORRECTION in size; programs that failed get the least one. */
+/* Sets each label to log(estimated cycles / time) minus the weighted mean of this logarithm over
+ * the samples with a time.  A label says how much faster the program is than its estimate predicts.
+ * Labels are limited to MOST_CORRECTION in size; programs that failed get the least one. */
 static void label_corrections(const struct cost_model *m, struct packs *p)
 {
     double sum = 0, weights = 0;

@@ -7,10 +7,11 @@
  * (fastest time so far) / time, but at least WEIGHT_LEAST, so that failures also have an effect.
  *
  * The columns of the code (features.h) contain an estimate of a program's cycles.  If every sample
- * with a time has this estimate, the ensemble learns only a correction of it: the label is
- * y = log(cycles / time), minus the weighted mean of the samples, and limited to [-3, 3]; it is -3
- * for programs that failed.  The score is then the corrected estimate.  A few samples suffice to
- * learn how an operator differs from the estimate, but not what makes a good program.
+ * with a time has this estimate, the ensemble learns only a correction of it: the label y is
+ * log(cycles / time) minus the weighted mean of this logarithm over the samples, limited to the
+ * range from -3 to 3; y is -3 for programs that failed.  The score is then the corrected estimate.
+ * A few samples suffice to learn how an operator differs from the estimate, but not what makes a
+ * good program.
  *
  * Before the first training, the score is the fraction of the peak speed that the estimate of
  * cycles predicts.  A program without an estimate gets a random score, which depends only on the

@@ -259,7 +259,8 @@ void feature_group_pieces(struct nest *n)
 }
 
 /* Returns the number of statements in a loop that access a buffer; the pieces of a statement count
- * as one.  Sets *touched to the fewest elements that the loop touches in one of them. */
+ * as one.  For each of these statements, considers the number of elements that the loop touches;
+ * sets *touched to the least of these numbers. */
 static int sharers(struct nest *n, const struct feature_level *l, int buffer, double *touched)
 {
     int count = 0;

@@ -102,8 +102,11 @@ static void op_columns(const struct nest *n, int buffer, float *row)
     row[FEATURE_SELECT_OP] = feature_scale(selects);
 }
 
-/* Returns the type of an annotation (features.h), as an offset from the column "none": 0 none; 1,
- * 2, 3 inner, middle, outer spatial loop; 4, 5, 6 inner, middle, outer reduction loop; 7 mixed. */
+/* Returns the type of an annotation (features.h), as an offset from the column "none":
+ *     0: none
+ *     1 to 3: inner, middle, outer spatial loop
+ *     4 to 6: inner, middle, outer reduction loop
+ *     7: mixed */
 static int annotation_type(const struct nest *n, const struct feature_site *s, enum loop_ann ann)
 {
     int last = -1, inside = 0, outside = 0;
@@ -246,8 +249,8 @@ static bool divmod_free(const struct nest *n, const struct feature_site *s)
     return true;
 }
 
-/* Returns how many outer loops a statement shares with a statement that reads its result: the most
- * of all such readers. */
+/* Considers all other statements that read the result of statement s.  Returns the largest number
+ * of outer loops that s shares with one of them. */
 static int shared_loops(const struct nest *n, const struct feature_site *s)
 {
     int best = 0;

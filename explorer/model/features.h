@@ -53,15 +53,15 @@ struct feature_opts {
     bool literal;                         /* whether to compute exactly the features of TVM */
     /* Whether to add the columns of the layout.  The tile in these columns is the data that the
      * outermost reduction loop and the loops inside it touch.  The next three members describe the
-     * machine: sizes of its caches (0: 32 KiB, 1 MiB), and lanes of a vector (0: 16 for the columns
-     * of the layout, 8 for those of the code). */
+     * machine.  l1_bytes, l2_bytes: sizes of its caches; 0: 32 KiB and 1 MiB.  lanes: lanes of its
+     * vectors; 0: 16 for the columns of the layout, 8 for the columns of the code. */
     bool layout;
     int64_t l1_bytes, l2_bytes;
     int lanes;
     /* The work of the generated code, for the columns of the code; NULL: there are no such columns.
-     * They come after the columns of the layout, which then exist even if `layout` is not set (they
-     * are 0 then).  Only the row with the most work has values in the columns of the code; other
-     * rows have 0. */
+     * The columns of the code come after the columns of the layout.  So the latter then exist even
+     * if `layout` is not set, but are 0.  Only the row with the most work has values in the columns
+     * of the code; other rows have 0. */
     const struct gen_work *code;
 };
 

@@ -15,7 +15,7 @@ struct span { int64_t lo, hi; };
 /* A loop of the tree, called a level. */
 struct feature_level {
     const struct tree *loop;
-    double trips;  /* mean trip count over all iterations of outer loops; literal: the largest */
+    double trips;  /* mean trip count over all iterations of outer loops; if literal, the largest */
     int depth;  /* number of outer loops with more than one iteration; -1: this loop has only one */
     int site, end;                        /* the statements inside: nest.site[s], site <= s < end */
     /* bytes: number of bytes that the whole loop touches.  once: sum of the element sizes of the

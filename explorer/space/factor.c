@@ -29,8 +29,8 @@ const int64_t *factor_divisors(struct arena *a, int64_t n, int *count)
     return list;
 }
 
-/* Whether f is a size of padded blocks for n elements: up to 8 vectors of 8 or of 16 lanes, which
- * do not divide n and add padding of at most a third of n. */
+/* Whether f is a size of padded blocks for n elements: it is up to 8 vectors of 8 or of 16 lanes,
+ * does not divide n, and adds padding of at most a third of n. */
 static bool padded_block(int64_t n, int64_t f)
 {
     bool vectors = f % 8 == 0 && (f <= 64 || f % 16 == 0);

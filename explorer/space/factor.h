@@ -7,9 +7,9 @@
 /* Returns the divisors of n >= 1, ascending, in arena a; *count is their number. */
 const int64_t *factor_divisors(struct arena *a, int64_t n, int *count);
 int64_t factor_count_divisors(int64_t n);
-/* Returns sizes of blocks for n elements, ascending, in arena a: the divisors of n, and sizes of up
- * to 8 vectors of 8 or 16 lanes that do not divide n.  A block size that does not divide n pads the
- * last block, by at most a third of n. */
+/* Returns sizes of blocks for n elements, ascending, in arena a: the divisors of n; and sizes that
+ * do not divide n, but are up to 8 vectors of 8 or 16 lanes.  Such a size pads the last block, by
+ * at most a third of n. */
 const int64_t *factor_blocks(struct arena *a, int64_t n, int *count);
 /* Returns the number of ways to write n = f_1 * ... * f_parts, where order matters: 56 for n = 32
  * and 4 parts. */

@@ -1,6 +1,7 @@
 /* Finds the point of a GPU's space that has the same sizes as given lines: the same blocks,
  * vthreads, threads and register tiles of every axis, and the same steps of reductions between
- * copies.  Its operands are also read from the same memory.  Its loops may be in another order. */
+ * copies.  The point also reads its operands from the same memory.  Its loops may have another
+ * order than those of the lines. */
 #include "explorer/space/gpu_space.h"
 
 #include <stdio.h>
@@ -84,8 +85,8 @@ static bool choose(struct gpu_reading *r, const struct loop_space *s, const stru
                 "this size", x->name, (long long)size);
 }
 
-/* Multiplies the part that a loop became by the extent of the loop, which is not split.  Returns
- * false if the loop was fused so that nothing tells its part. */
+/* Reads a loop that is not split: multiplies the part of *out to which the loop belongs by the
+ * extent of the loop.  Returns false if the loop was fused so that nothing tells its part. */
 static bool read_whole(struct gpu_reading *r, const char *loop, int64_t extent,
                        struct gpu_sizes *out)
 {
@@ -143,7 +144,7 @@ static bool read_output(struct gpu_reading *r, const struct loop_space *s,
         && choose(r, s, x, x->thread, size.thread, p) && choose(r, s, x, x->tile, size.tile, p);
 }
 
-/* Returns the loop at which a shared tile is copied; NULL: none is. */
+/* Returns the loop at which a shared tile is copied; NULL: no tile is copied. */
 static const char *copies_at(const struct gpu_reading *r)
 {
     const char *at = NULL;
@@ -159,7 +160,8 @@ static const char *copies_at(const struct gpu_reading *r)
     return at;
 }
 
-/* Returns the position of a loop in the last reorder; -1: it is not there. */
+/* Returns the position of a loop in the last reorder; -1: the reorder does not name it, or there is
+ * none. */
 static int position(const struct gpu_reading *r, const char *name)
 {
     int found = -1;
@@ -175,8 +177,8 @@ static int position(const struct gpu_reading *r, const char *name)
     return found;
 }
 
-/* Reads a reduction: sets how many of its steps run between two copies.  These are all steps if the
- * reduction is not split, and one step if the tiles are copied inside its loop. */
+/* Reads a reduction: sets how many of its steps run between two copies.  If the reduction is not
+ * split, these are all its steps; or one step, if the tiles are copied inside its loop. */
 static bool read_reduction(struct gpu_reading *r, const struct loop_space *s,
                            const struct gpu_axis *x, struct loop_point *p)
 {

@@ -37,10 +37,10 @@ static int add_knob(struct gpu_builder *b, enum knob_kind kind, const char *name
     return b->s->n++;
 }
 
-/* Makes the knob of a part.  The knob offers powers of two, which fill warps and banks, and
- * divisors of the extent, which leave no remainder; all at most `most`.  dividing: whether it
- * offers only divisors.  Powers of two are offered anyway if no number from 2 to `most`, except the
- * extent itself, is a divisor. */
+/* Makes the knob of a part.  The knob offers sizes of at most `most`: powers of two, which fill
+ * warps and banks, and divisors of the extent, which leave no remainder.  dividing: whether it
+ * offers only divisors.  Even then it offers powers of two if no number from 2 to `most`, except
+ * the extent itself, is a divisor. */
 static struct gpu_part part_knob(struct gpu_builder *b, enum knob_kind kind, const char *what,
                                  const struct gpu_axis *x, int64_t most, bool dividing)
 {

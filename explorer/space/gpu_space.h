@@ -33,8 +33,9 @@ enum gpu_from { FROM_GLOBAL, FROM_SHARED, FROM_SHARED_PAD, FROM_SHARED_SWIZZLE, 
  * tile is not known. */
 struct gpu_operand {
     const char *name;                     /* its name; NULL: there is no such operand */
-    int knob;                             /* the knob that chooses enum gpu_from; -1: none */
-    bool known, padding;  /* padding: whether this nest can compute the node that makes it */
+    int knob;  /* index of the knob that chooses enum gpu_from; -1: no such knob */
+    /* padding: whether this nest can compute the node that makes the operand */
+    bool known, padding;
     int64_t bytes;                        /* bytes of an element in the operand's tile */
     int rank; int64_t shape[MAX_DIMS], coef[MAX_DIMS][GPU_AXES];
     unsigned axes;                        /* bit a: the index depends on axis a */
@@ -60,18 +61,18 @@ struct gpu_nest {
 struct gpu_sizes { int64_t outer, vthread, thread, tile; };
 struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point *p, int axis);
 /* Returns the GPU index to which the loops of an output axis are bound: 0 for x, 1 for y, 2 for z.
- * An axis of extent 1 has no loops to bind; but if all have this extent, the last one is bound to
- * a thread. */
+ * An axis of extent 1 has no loops to bind.  Exception: if all output axes have extent 1, the last
+ * one is bound to a thread. */
 int gpu_index_of(const struct gpu_nest *g, int axis);
-/* Returns the reduction whose inner part is the innermost of those with more than one iteration;
- * -1: no inner part has more than one. */
+/* Returns the reduction to which the innermost inner part with more than one iteration belongs; -1:
+ * no inner part has more than one. */
 int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
 /* Whether asynchronous copies of memory can fill the tile of an operand.  They cannot fill the tile
  * of a padding, which the kernel computes, nor that of partial sums in a wider type (rfactor). */
 bool gpu_is_stored(const struct gpu_nest *g, const struct gpu_operand *o);
 /* Returns the stages of the shared tiles: 1 without a pipeline. */
 int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p);
-/* Returns the reduction in whose outer loop tiles are copied; -1: they are copied once. */
+/* Returns the reduction in whose outer loop the tiles are copied; -1: tiles are copied once. */
 int gpu_copies_at(const struct gpu_nest *g, const struct loop_point *p);
 /* What a point needs: threads per block, sums and registers (an estimate) per thread, bytes of
  * shared memory per block, and blocks of the grid. */

@@ -45,8 +45,8 @@ static int find_dim(const struct tensor *t, const char *name)
     return -1;
 }
 
-/* Returns the axis of the weights whose index is this loop of the convolution. The names of axes
- * cannot tell, because a graph can choose any names. */
+/* Returns the axis of the weights whose index is this loop of the convolution.  The name of an axis
+ * does not identify it, because a graph can choose any names. */
 static int weight_axis(const struct layout_builder *b, const struct expr *loop)
 {
     const struct val *load = find_load(b->node, b->ker, false);
@@ -369,7 +369,8 @@ static void conv_weights(struct layout_builder *b)
     add_states(b, &t, tiled, n);
 }
 
-/* Describes the input before a padding: channel blocks as in the padded tensor. */
+/* Describes the input of a padding: its channels have the same blocks as those of the padded
+ * tensor. */
 static void caller_input(struct layout_builder *b, const struct template_tensor *inp)
 {
     int pad = b->g->tensor[b->inp].producer;
@@ -505,8 +506,8 @@ static int64_t reduce_extent(const struct node *n, const char *dim)
     return r >= 0 ? n->reduce[r]->hi + 1 : 1;
 }
 
-/* Fills in log2 of N I O H W KH KW V d G.  For a product, H, I and O are the extents of M, K and
- * N. */
+/* Fills in log2 of N, I, O, H, W, KH, KW, stride, dilation and groups.  For a product, H, I and O
+ * are the extents of M, K and N. */
 static void op_features(const struct layout_builder *b, float out[OP_FEATURES])
 {
     const struct tensor *x = &b->g->tensor[b->node->out];

@@ -2,8 +2,8 @@
  * of an operator's main node as functions of a few split factors.
  *
  *     out  N H/h_t W/w_t O/o_t  h_t w_t o_t
- *     inp  N H/h_t W/w_t I/i_t  B_h B_w i_t        overlapping tiles (unfold): what a tile of the
- *                                                  output reads, B and S from SPEC A.4 and D.3
+ *     inp  N H/h_t W/w_t I/i_t  B_h B_w i_t        overlapping tiles (unfold): each holds all that
+ *                                                  a tile of the output reads (B: SPEC A.4, D.3)
  *     ker  O/o_t' I/i_t' KH KW  i_t' o_t'
  *
  * and likewise for c1d, c3d, grp, dep, dil, t2d, t3d, gmm, bmm.  With two levels each tiled dim has
@@ -11,10 +11,10 @@
  * inp and ker SPEC D.3 allows only parts of a group; whole groups are allowed here because small
  * groups must share a vector.  The space of a graph is that of its main node.
  *
- * The operand can be an input of the caller, or padded from one (Inp_in).  Then, unless pinned
- * lines set input_layout, the caller is assumed to provide the input in the layout that the program
- * wants (`set input_layout given`), and Inp_in gets channel blocks of i_t, so that the padding can
- * be inlined. */
+ * The operand can be an input of the caller, or such an input (Inp_in) with padding.  In both cases
+ * the template assumes that the caller provides the input in the layout that the program wants
+ * (`set input_layout given`), unless pinned lines set input_layout.  Inp_in then gets channel
+ * blocks of i_t, so that the padding can be inlined. */
 #ifndef TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #define TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #include "explorer/space/factor.h"
@@ -30,25 +30,25 @@ struct layout_knob {
     const char *name;                     /* "h_t" "o_t'"; the middle part of two levels: "h_m" */
     const char *tensor;                   /* tensor whose layout the knob changes */
     int64_t extent;                       /* every factor divides this, unless the knob pads */
-    int64_t multiple;  /* every factor is a multiple of this (T2D: the stride), or the extent */
+    int64_t multiple;  /* every factor is the extent, or a multiple of this (t2d: of the stride) */
     bool pads;  /* whether factors need not divide extent; the last block is then padded */
     int64_t group;  /* GRP: every factor divides this or is a multiple of it; 0: no such rule */
-    /* middle part: the knob of the inner part; every factor divides extent / factor[inner].
-     * -1: this is no middle part. */
+    /* for a middle part: index of the knob of the inner part; every factor divides extent /
+     * factor[inner].  -1: the knob is not for a middle part */
     int inner;
     int n_divisors;  /* number of legal factors */
-    /* the legal factors, ascending; of a middle part: those that some inner factor allows */
+    /* the legal factors, ascending; for a middle part, those that some inner factor allows */
     const int64_t *divisor;
 };
 
 struct layout_opts {
     int levels;                           /* levels of tiles: 1 (0 means 1) or 2 */
-    /* gmm: whether A and B each have a factor k_t, and the order of B's tiles is a knob */
+    /* gmm: whether A and B have a factor of K each, and a knob chooses the order of B's tiles */
     bool split_k;
-    /* Whether, with one level, weights may be stored in blocks that do not divide the output
-     * channels (of a product: A and B in panels).  For example, with 8 lanes a block of 24 of 200
-     * channels is 3 vectors, which with 4 rows keep 12 accumulators busy; 200 has no divisor
-     * between 8 and 40 that is a multiple of 8. */
+    /* Whether blocks of weights need not divide the output channels; for a product: whether panels
+     * of A and B need not divide M and N.  Has an effect only with one level.  Example: with 8
+     * lanes, a block of 24 of 200 channels is 3 vectors, which with 4 rows keep 12 accumulators
+     * busy; but no divisor of 200 between 8 and 40 is a multiple of 8. */
     bool pad;
 };
 
@@ -58,21 +58,22 @@ struct layout_space {
     const char *spec;
     int n; const struct layout_knob *knob;
     double size;                          /* number of points, memory-equal ones included */
-    /* The operator for the agents: log2 of N, I, O, H, W, KH, KW, stride, dilation and groups, then
-     * two zeros.  The agents replace the first zero by the stage of the episode. */
+    /* Describes the operator to the agents: log2 of N, I, O, H, W, KH, KW, stride, dilation and
+     * groups, then two zeros.  The agents replace the first zero by the stage of the episode. */
     float op[OP_FEATURES];
     const struct layout_template *t;
 };
 
-/* Makes the space in arena a; opts may be NULL. pinned: step lines that every point keeps; a tensor
- * has no knobs if they set its layout.  ERR_NAME: the operator has no template. Fails like
+/* Makes the space in arena a; opts may be NULL.  pinned: step lines that every point keeps; a
+ * tensor whose layout they set has no knobs.  ERR_NAME: the operator has no template.  Fails like
  * program_replay when spec or lines are wrong. */
 bool layout_space_new(struct arena *a, const char *spec, const char *const *pinned, int n_pinned,
                       const struct layout_opts *opts, const struct layout_space **out,
                       struct err *e);
 
-/* Returns the legal factor of knob k for an action in (0, 1): R(extent * action).  For a middle
- * part, what the inner part leaves counts as the extent: extent / factor[inner]. */
+/* Returns the legal factor of knob k that is nearest to extent * action (R of SPEC D.1); action is
+ * in (0, 1).  For a middle part, the extent is what the inner part leaves: extent /
+ * factor[inner]. */
 int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
 /* Start points: the layouts that a person would try first.  LAST: channels last (a product: plain
  * rows of A and C), with weights in blocks of 32 channels.  BLOCKS: channels in blocks of one
@@ -90,19 +91,21 @@ void layout_space_first(const struct layout_space *s, int64_t *factor);
 bool layout_space_next(const struct layout_space *s, int64_t *factor);
 
 /* Writes the step lines of a point in arena a; they are applied after the pinned ones.  *key (may
- * be NULL) is a hash that is equal for two points when every tensor that the lines lay out has
- * memory-equal layouts (SPEC A.0, D.2).  ERR_FACTOR names the knob and its divisors. */
+ * be NULL): a hash of the layouts.  Two points have the same hash if each tensor that the lines lay
+ * out has memory-equal layouts in both (SPEC A.0, D.2).  ERR_FACTOR names the knob and its
+ * divisors. */
 bool layout_space_lines(const struct layout_space *s, struct arena *a, const int64_t *factor,
                         const char *const **line, int *n, uint64_t *key, struct err *e);
-/* Finds factors whose lines give each tensor of the template a layout that is memory-equal to that
- * of these lines; inlined tensors do not count.  Returns false if there are none, if too many were
- * tried, or if the lines are wrong.  *factor is then undefined, and *why (may be NULL) names the
- * first tensor for which no factors were found; it has no text if the lines are wrong. */
+/* Finds factors that give each tensor of the template the layout that these lines give it, or a
+ * memory-equal one; inlined tensors do not count.  Returns false if there are no such factors, if
+ * too many were tried, or if the lines are wrong.  *factor is then undefined, and *why (may be
+ * NULL) names the first tensor for which no factors were found; *why has no text if the lines are
+ * wrong. */
 bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
                        int64_t *factor, struct point_why *why);
-/* Returns the layout of the output as text, "N H/4 W/16 O/16 4h 16w 16o", which identifies a
- * family of layouts.  If the output is pinned, returns the layout of the first tensor that is not;
- * "" if all are. */
+/* Returns the layout of the output as text, "N H/4 W/16 O/16 4h 16w 16o", which identifies a family
+ * of layouts.  If the output is pinned, returns the layout of the first tensor that is not pinned;
+ * "" if all tensors are pinned. */
 const char *layout_space_family(const struct layout_space *s, struct arena *a,
                                 const int64_t *factor);
 

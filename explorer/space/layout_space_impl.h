@@ -15,12 +15,12 @@ struct tile_window {
 struct template_dim {
     const char *name;                     /* "H" */
     int64_t extent;                       /* extent in the tensor */
-    int inner, middle;                    /* knobs of the inner and middle part; -1: none */
+    int inner, middle;  /* indices of the knobs of the inner and middle part; -1: no such knob */
     int64_t fixed;                        /* the inner factor if the layout is pinned; else 0 */
-    /* spatial axis of the operand: what a tile of the output reads; else NULL */
+    /* for a spatial axis of the operand: what a tile of the output reads; else NULL */
     const struct tile_window *window;
-    /* Whether a factor that does not divide the extent makes blocks, the last one padded.  If not,
-     * such a factor leaves the dim whole. */
+    /* Whether a factor that does not divide the extent makes blocks, of which the last is padded.
+     * If not, such a factor leaves the dim whole. */
     bool pads;
 };
 
@@ -30,11 +30,12 @@ struct template_tensor {
     struct template_dim dim[MAX_RANK];
     int n_parts;                          /* parts are in physical order */
     struct template_part { int dim; enum part_level level; } part[MAX_DIMS];
-    int flip;  /* knob that swaps the first two outer parts (value 2); -1: none */
+    /* index of the knob whose value 2 swaps the first two outer parts; -1: no such knob */
+    int flip;
 };
 
-/* The tensors whose layouts the lines set: out, inp and ker unless pinned, then perhaps Inp_in.
- * `state` has the tiled dims of out, inp and ker, also of pinned ones. */
+/* tensor: the tensors to which the lines of a point give layouts: out, inp and ker unless pinned,
+ * then perhaps Inp_in.  state: the tiled dims of out, inp and ker, also of pinned ones. */
 struct layout_template {
     bool set_given;  /* whether the lines start with `set input_layout given` */
     int n_tensors;
@@ -43,8 +44,8 @@ struct layout_template {
     struct state_dim { struct template_dim dim; } state[3 * MAX_RANK];
 };
 
-/* The outer, middle and inner part of a dim for *factor; for a dim with a window, the parts of the
- * output axis that it belongs to. */
+/* The sizes of the outer, middle and inner part of a dim for these factors.  A dim with a window
+ * has the parts of the output axis whose tiles read the window. */
 struct dim_parts { int64_t part[3]; };
 struct dim_parts template_parts(const struct template_dim *d, const int64_t *factor);
 

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #define BLOCK 32  /* channels of a block of weights in a start point: two vectors of 16 */
-#define FEW 4     /* the same if lanes are pixels: these channels share the loads of the data */
+#define FEW 4     /* channels of a block if lanes are pixels; they share the loads of the data */
 
-enum { OP_O = 2, OP_G = 9 };              /* places of O and groups in op of struct layout_space */
+enum { OP_O = 2, OP_G = 9 };  /* indices of the numbers for O and groups in layout_space.op */
 
-/* Whether factor f of knob k is legal with the factors of the knobs before k.  A factor 0 is not
- * chosen yet. */
+/* Whether factor f of knob k is legal with the factors of the knobs before k.  A factor of 0 means
+ * that it is not chosen yet. */
 static bool fits(const struct layout_space *s, int k, const int64_t *factor, int64_t f)
 {
     const struct layout_knob *x = &s->knob[k];
@@ -151,7 +151,9 @@ struct point_finder {
     const struct layout_space *s;
     const struct program *p;
     int64_t *factor;
-    int looks, reached;  /* reached: number of tensors that got their layout from some factors */
+    /* looks: comparisons so far; reached: number of tensors, from the first on, for which factors
+     * were found */
+    int looks, reached;
 };
 
 /* Whether the layout of tensor t in f->p is the one that the template gives for f->factor.  An
@@ -185,10 +187,10 @@ static bool uses_knob(const struct template_tensor *t, int k)
     return t->flip == k;
 }
 
-/* Finds values for the knobs from k on that affect this tensor and are not `chosen` by an earlier
- * one; then continues with the next tensor.  Several values may give a tensor the same layout: if
- * no values fit the later tensors, the next values are tried.  Large factors are tried first,
- * because the largest one leaves a dim whole. */
+/* Finds values for the knobs k, k + 1, ... that affect this tensor, except the `chosen` ones, which
+ * affect an earlier tensor too.  Then does the same for the next tensor.  Several values can give a
+ * tensor the same layout; therefore, if no values fit the later tensors, tries further values for
+ * this one.  Tries large factors first, because the largest one leaves a dim whole. */
 static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *chosen)
 {
     const struct layout_space *s = f->s;

@@ -20,8 +20,8 @@ struct dim_parts template_parts(const struct template_dim *d, const int64_t *fac
  * `stride` elements. */
 struct stored {
     int64_t part[3];                      /* outer, middle and inner part; 1: no such part */
-    /* unfold: whether it is stored as such tiles; count: whether the notation must say their
-     * number, as `:c` */
+    /* unfold: whether the dim is stored as such tiles; count: whether the notation must give their
+     * number, as in "H/4:7" */
     bool unfold, count;
     int64_t tile, stride;
 };
@@ -104,9 +104,9 @@ static const struct template_part *part_at(const struct template_tensor *t, int 
     return &t->part[i];
 }
 
-/* Merges parts of a dim that lie next to each other, such as the N/32 32n of an output whose rows
- * are not tiled. Split or not, every element has the same address, and loops over the whole dim can
- * do everything that loops over its parts can. */
+/* Merges adjacent parts of the same dim, such as N/32 32n in an output whose rows are not tiled.
+ * Merged or not, every element has the same address, and loops over the whole dim can do everything
+ * that loops over its parts can. */
 static void join_parts(const struct template_tensor *t, const int64_t *factor, struct stored *s)
 {
     int last = -1, level = -1;            /* the dim and the level of the last stored part */
@@ -148,7 +148,8 @@ void template_notation(struct str *out, const struct template_tensor *t, const i
 enum digit_of { DIGIT_INDEX, DIGIT_TILE, DIGIT_OFFSET };
 struct digit { int64_t dim, of, step, extent, tile, stride; };
 
-/* Appends a digit. Adjacent digits (d, s e', e)(d, s, e') are one digit (d, s, e e') (SPEC A.0). */
+/* Appends a digit.  Merges it with the last digit if both together are one digit of a dim (SPEC
+ * A.0): step s e' and extent e, followed by step s and extent e', is step s and extent e e'. */
 static int push_digit(struct digit *list, int n, struct digit x)
 {
     struct digit *last = n ? &list[n - 1] : NULL;

@@ -95,8 +95,9 @@ static void write_copies(struct line_writer *w)
                      name_at(w, w->plan->cache_read[o]));
 }
 
-/* Writes lines for a node with its own nest: vectorizes its last dim in multiples of 4, if they
- * divide it, and with several threads runs the first dim in parallel. */
+/* Writes lines for a node with its own nest.  Vectorizes the last dim, or a part of it: the largest
+ * divisor of at most MOST_VECTOR.  Leaves it serial if its vector would not be a multiple of 4.
+ * With several threads, runs the first dim in parallel. */
 static void write_root(struct line_writer *w, const char *name, const struct root_axes *r)
 {
     int64_t v = r->extent;

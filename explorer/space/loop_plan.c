@@ -84,8 +84,8 @@ static bool axis_parts(const struct loop_space *s, const struct loop_point *p, i
     return even;
 }
 
-/* If no output loop is outside the tile: adds one of a single iteration, because the tile is placed
- * inside the last of these loops. */
+/* If no output loop is outside the tile, adds one of a single iteration: the tile must be placed
+ * inside some loop. */
 static void ensure_outer(const struct loop_space *s, struct plan_parts *all)
 {
     int first = -1;
@@ -187,8 +187,9 @@ static void mark_inner(const struct loop_space *s, const struct loop_point *p,
     }
 }
 
-/* Makes the first q loops of S1 with more than one iteration parallel, for choice q + 1.  Choice 1,
- * `auto`: as few loops as give each thread more than 16 iterations, or all.  Choice 0: none. */
+/* Makes outer loops of S1 parallel.  Choice 0: none.  Choice 1, `auto`: as few loops as give each
+ * thread more than 16 iterations, or all.  Choice q + 1: the first q loops with more than one
+ * iteration. */
 static void mark_parallel(const struct loop_space *s, const struct loop_point *p,
                           struct loop_plan *plan)
 {

@@ -16,7 +16,8 @@ struct recover_shape {
     int n; struct recover_leaf leaf[PLAN_LOOPS];
     int cache_write, cache_read[OPERANDS];  /* number of loops around the tile, or AT_NONE */
     int consumer, pad;  /* number of loops around the node, or AT_ROOT, AT_INLINE */
-    /* number of loops down to the prefetching one, or AT_NONE */
+    /* prefetch: number of loops down to the one that prefetches, or AT_NONE; ahead: for how many
+     * iterations ahead it prefetches */
     int prefetch[OPERANDS]; int64_t ahead[OPERANDS];
 };
 
@@ -29,11 +30,12 @@ struct recovery {
     int run[PLAN_LOOPS];                  /* per leaf: number of its run (find_runs) */
     enum loop_level level[PLAN_LOOPS];    /* per leaf: the level that is tried now */
     struct point_why *why;                /* reason of the attempt that passed most checks */
-    int reached;                          /* the check at which it failed */
+    int reached;                          /* the check at which that attempt failed */
 };
 
 /* The check at which an attempt failed; later checks have larger numbers.  REACHED_LOOPS and
- * REACHED_MARKS check one loop after the other: the number of loops that were right is added. */
+ * REACHED_MARKS check one loop after the other: the number of loops that were right is added to
+ * them. */
 enum { REACHED_LINES = 1, REACHED_NEST, REACHED_LEVELS, REACHED_LOOPS,
        REACHED_MARKS = REACHED_LOOPS + PLAN_LOOPS, REACHED_PLACES = REACHED_MARKS + PLAN_LOOPS,
        REACHED_SOUND, REACHED_PREFETCH };
@@ -140,7 +142,7 @@ static bool read_attached(struct recovery *t, const struct program *p)
     return true;
 }
 
-/* Reads the stream annotation, unless the space has no such knob. */
+/* Reads whether the result is streamed; counts as no if the space has no knob for it. */
 static void read_stream(struct recovery *t, const struct program *p)
 {
     const char *result = t->s->nest->result;
@@ -185,8 +187,8 @@ static bool read_prefetch(struct recovery *t)
     return true;
 }
 
-/* Numbers the runs of adjacent output loops (S) and reductions (R): at most S R S R S, which are 0
- * to 4. */
+/* Numbers the runs of adjacent output loops (S) and reductions (R) from 0 to 4: there are at most S
+ * R S R S. */
 static bool find_runs(struct recovery *t)
 {
     int run = 0;
@@ -248,7 +250,7 @@ static bool fill_factors(struct recovery *t, struct loop_point *p)
     return true;
 }
 
-/* Returns the number of loops around an attached node. */
+/* Returns the number of loops around an attached node; AT_ROOT or AT_INLINE stays as it is. */
 static int place_of(const struct recovery *t, int at, const int *depth, int64_t choice)
 {
     const struct nest_info *nest = t->s->nest;
@@ -398,7 +400,8 @@ static bool same_prefetch(struct recovery *t, const struct recover_shape *want,
     return true;
 }
 
-/* The parts of a nest to compare: its loops; also tiles and nodes; also prefetches. */
+/* How much of two nests is compared.  COMPARE_LOOPS: the loops; COMPARE_PLACES: also the places of
+ * tiles and nodes; COMPARE_ALL: also prefetches. */
 enum compared { COMPARE_LOOPS, COMPARE_PLACES, COMPARE_ALL };
 
 /* Removes the parts of a shape that `how` does not compare. */

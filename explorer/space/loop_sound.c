@@ -53,9 +53,9 @@ static bool factors_sound(const struct loop_space *s, const struct loop_point *p
 
 /* --- Vectors ---------------------------------------------------------------------------------- */
 
-/* Checks that a vector fills whole registers, or a power of two lanes of one register.  Where no
- * divisor fills whole registers, multiples of 4 lanes are allowed too; if no divisor is one, the
- * whole extent. */
+/* Checks that a vector fills whole registers, or a power of two lanes of one register.  If no
+ * divisor of the extent fills whole registers, a vector may be a multiple of 4 lanes; if no divisor
+ * is a multiple of 4 either, it may be the whole extent. */
 static bool vector_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
 {
     const struct loop_axis *x = &s->nest->axis[s->nest->vector];
@@ -96,9 +96,9 @@ static int spatial_of(const struct loop_axis *x, bool *kernel)
 }
 
 /* Returns the number of elements of an operand that the loops inside `loop` read.  This is the
- * product of the extents of these loops, except that h + kh covers a window.  The whole operand
- * counts if it is not known which elements these are: a block ends inside a loop, or the data are
- * those of a transposed convolution or are stored in groups of tiles. */
+ * product of the extents of these loops, except that h and kh together read a window of h + kh - 1.
+ * If it is unknown which elements are read, returns the size of the operand: a block ends inside a
+ * loop, or the operand is the data of a transposed convolution or is stored in groups of tiles. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {
@@ -214,8 +214,8 @@ static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *p
     return true;
 }
 
-/* Checks the places of attached nodes and copies, and whether a result can be streamed.  S1 is
- * refused as a place where it is the same loop as S2, because both points would be one schedule. */
+/* Checks the places of attached nodes and copies, and whether a result can be streamed.  Refuses S1
+ * as a place if S1 and S2 are the same loop, because two points would then be one schedule. */
 static bool places_sound(const struct loop_space *s, const struct loop_point *p,
                          const struct loop_plan *plan, struct err *e)
 {

@@ -8,7 +8,7 @@
 #include "kernels/nest/lower.h"
 
 #define MOST_TILE 32  /* largest tile that does not divide its axis, unless the axis has cuts */
-#define MOST_VECTORS 4  /* most registers of a vector that does not divide its axis, without cuts */
+#define MOST_VECTORS 4  /* most registers of such a tile of the vector axis */
 #define MOST_NEAR (1 << 20)  /* an operand of fewer bytes stays in the caches of a core */
 
 const char *const knob_kind_name[KNOB_KINDS] = {
@@ -49,8 +49,9 @@ static void add_cut(struct loop_axis *x, int64_t cut)
     x->n_cuts++;
 }
 
-/* Cuts every axis x in `sum`: (.. + coef x + ..) / c and % c become affine if x is cut at c /
- * gcd(c, coef).  In a transposed convolution, spatial axes get phases instead. */
+/* Cuts every axis x of `sum`, an index expression that is divided by c.  (.. + coef x + ..) / c and
+ * % c become affine if x is cut at c / gcd(c, coef).  In a transposed convolution, spatial axes get
+ * phases instead. */
 static void cut_by(struct loop_builder *b, const struct expr *sum, int64_t c)
 {
     for (int i = 0; i < b->nest->n_axes; i++) {
@@ -176,7 +177,7 @@ static int choice_knob(struct loop_builder *b, enum knob_kind kind, const char *
 
 /* Whether the space offers a tile of t iterations that does not divide the axis (the last tile is
  * shorter).  For the vector axis, t must be a few whole registers.  If blocks of a layout end
- * inside the axis, they must not divide it, and t must be whole blocks: then accesses stay
+ * inside the axis, their sizes must not divide the axis, but must divide t: then accesses stay
  * affine. */
 static bool offers_tile(const struct loop_builder *b, const struct loop_axis *x, int64_t t)
 {
@@ -259,9 +260,10 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
     choice[(*n_list)++] = name;
 }
 
-/* Adds knobs for orders: at S1 the stored one, and those with one axis moved outermost or innermost
- * (the innermost axis decides which data are reused soon).  Phases are outside the pixels, so that
- * their weights stay in the caches; in one order inside them, so that the inputs do. */
+/* Adds the knobs for orders.  At S1, the orders are the stored one, and those with one axis moved
+ * outermost or innermost (the innermost axis decides which data are reused soon).  Loops over
+ * phases are outside the loops over pixels, so that the weights of a phase stay in the caches; in
+ * one order they are inside, so that the inputs stay there. */
 static void order_knobs(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;
@@ -343,7 +345,8 @@ static bool try_line(const struct program **p, const char *line)
     return program_apply_line(*p, line, p, &e);
 }
 
-/* Returns the outermost and the innermost output loop with more than one iteration, or NULL. */
+/* Returns the outermost and the innermost output loop with more than one iteration; NULL: there is
+ * no such loop. */
 static struct root_axes outer_and_inner(const struct stage *s)
 {
     struct root_axes r = { 0 };
@@ -442,8 +445,9 @@ static void find_prefetch(struct loop_builder *b)
                             o == OPERAND_DATA ? n : COUNT_OF(ahead));
 }
 
-/* Finds a result that may be streamed: the output of the last node of the chain, or of the main
- * nest without a chain.  It must have at least a quarter of the bytes of the last cache. */
+/* Finds a result that may be streamed: the output of the last node of the chain or, without a
+ * chain, of the main nest.  The result must have at least a quarter of the bytes of the last
+ * cache. */
 static void find_result(struct loop_builder *b)
 {
     static const char *const off_on[] = { "off", "on" };
@@ -479,7 +483,8 @@ static void see_operand(void *ctx, const struct val *load)
 }
 
 /* Finds whether lines pin the nest.  If so, nodes can be attached at s1, the first output loop, and
- * at s2: the loop of the tile, or else the last one before a reduction or vectorized loop. */
+ * at s2: the loop of the tile or, without a tile, the last loop before a reduction or vectorized
+ * loop. */
 static void pin_nest(struct loop_builder *b)
 {
     const struct stage *s = b->stage;

@@ -16,7 +16,7 @@
  *
  * For a GPU, whose threads share tiles of the operands, there is another space (gpu_space.h).
  *
- * A point is written as step lines like those that a person types; nothing else knows about
+ * A point is written as step lines like those that a person types, so that programs know nothing of
  * points. */
 #ifndef TS_EXPLORER_SPACE_LOOP_SPACE_H
 #define TS_EXPLORER_SPACE_LOOP_SPACE_H
@@ -60,7 +60,8 @@ struct loop_opts {
     bool dividing;                        /* whether factors must divide the extent */
     int threads;                          /* 0 and 1: no loop is parallel */
     const struct target *target;          /* target of the code; NULL: the best of this machine */
-    /* bytes of the last cache; a result of at least a quarter of it may be streamed; 0: none is */
+    /* bytes of the outermost cache, of which a result must have at least a quarter to be streamed;
+     * 0: no result is streamed */
     int64_t last_cache;
     /* bytes of shared memory that a block may have, at most SHARED_MOST; 0: SHARED_MOST */
     int64_t shared;
@@ -82,23 +83,23 @@ struct loop_space {
 };
 
 /* Makes the space, in arena a; opts may be NULL.  line: the n lines that the program already has
- * (layouts, pinned steps).  If one of them schedules the loops of the main nest, the whole nest
- * stays as the lines make it; lines that only split loops do not pin it: these loops are split
- * further. Fails like program_replay; ERR_NAME: the main node is not a convolution or matrix
- * product, or the lines choose an algorithm; ERR_RANK: the nest has too many loops; ERR_STEP: for a
- * GPU, the lines schedule the main nest. */
+ * (layouts, pinned steps).  A line that schedules the loops of the main nest pins the nest: all its
+ * loops stay as the lines make them.  Lines that only split loops do not pin it; the space splits
+ * these loops further.  Fails like program_replay; ERR_NAME: the main node is not a convolution or
+ * matrix product, or the lines choose an algorithm; ERR_RANK: the nest has too many loops;
+ * ERR_STEP: for a GPU, the lines schedule the main nest. */
 bool loop_space_new(struct arena *a, const char *spec, const char *const *line, int n,
                     const struct loop_opts *opts, const struct loop_space **out, struct err *e);
 
 /* Sets the start point, the best guess of loop_point_starts. */
 void loop_point_start(const struct loop_space *s, struct loop_point *p);
 /* Sets up to `most` >= 1 start points, best guess first, and returns their number, at least 1.  The
- * first normally has a tile of accumulators, which leaves at least 4 vector registers free; all
- * other loops are outside the tile.  The others copy the padding, unroll less, or have other tiles.
- * Only a measurement tells which is best.  A GPU's space has one start point. */
+ * first point normally has a tile of accumulators, which leaves at least 4 vector registers free;
+ * all other loops are outside the tile.  The later points copy the padding, unroll less, or have
+ * other tiles: only a measurement tells which point is best.  A GPU's space has one start point. */
 #define LOOP_STARTS 6
 int loop_point_starts(const struct loop_space *s, struct loop_point *p, int most);
-/* Draws a random sound point; after a thousand failed draws, the start point. */
+/* Draws a random sound point.  After a thousand failed draws, takes the start point. */
 void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_point *p);
 
 /* loop_point_first sets *p to the first of all s->size points, sound or not; loop_point_next sets
@@ -106,11 +107,11 @@ void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_po
 void loop_point_first(const struct loop_space *s, struct loop_point *p);
 bool loop_point_next(const struct loop_space *s, struct loop_point *p);
 
-/* Returns the number of directions of a knob; direction 0 does not move.  A split with k parts
- * has one for each ordered pair (i, j): f_i becomes the next larger divisor of f_i f_j, and f_j
- * what remains.  If it has tiles that do not divide, there are two more: the next larger and the
- * next smaller tile.  A choice can move to the next and to the previous one, cyclically (SPEC
- * E.3). */
+/* Returns the number of directions in which a knob can move; direction 0 does not move it.  A split
+ * with k parts has a direction for each ordered pair (i, j) of parts: f_i becomes the next larger
+ * divisor of f_i f_j, and f_j the rest.  A split with tiles that do not divide the extent has two
+ * more: to the next larger and to the next smaller tile.  A choice moves to the next or to the
+ * previous one, cyclically (SPEC E.3). */
 int loop_knob_directions(const struct loop_knob *k);
 void loop_point_move(const struct loop_space *s, struct loop_point *p, int knob, int direction);
 /* Moves *p, which must be sound, to a sound neighbour: draws one to three knobs anew or moves them.
@@ -125,22 +126,22 @@ int loop_point_apart(const struct loop_space *s, const struct loop_point *x,
                      const struct loop_point *y);
 bool loop_point_equal(const struct loop_space *s, const struct loop_point *x,
                       const struct loop_point *y);
-/* Stores the state for the agents: log2 of the factors / 16 and choices in [0, 1], knob by knob,
- * then zeros. */
+/* Stores the state for the agents, knob by knob: log2(f) / 16 for each factor f, or the choice
+ * scaled to [0, 1].  Then zeros. */
 void loop_point_state(const struct loop_space *s, const struct loop_point *p,
                       float out[LOOP_STATE]);
 
-/* Whether a point is sound (this takes microseconds).  For a CPU: its unrolled body has at most 512
- * statements, and about 4096 with its copies for borders, phases and tails; accumulators fit into
- * registers when they are unrolled; a vector has whole registers, or a power of two lanes of one,
- * where the extent allows it; local tiles have at most 32768 elements.  For a GPU, see gpu_sound.c.
- * False: *e (may be NULL) says which rule fails. */
+/* Whether a point is sound; the check takes microseconds.  For a CPU: its unrolled body has at most
+ * 512 statements, and about 4096 with its copies for borders, phases and tails; accumulators fit
+ * into registers when they are unrolled; a vector fills whole registers, or a power of two lanes of
+ * one register, where the extent allows it; local tiles have at most 32768 elements.  For a GPU,
+ * see gpu_sound.c.  If the point is not sound, *e (may be NULL) says which rule fails. */
 bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e);
 /* Whether the code of a lowered point has at most 4096 statements; compiling more would take
  * seconds. */
 bool loop_code_sound(const struct loop_space *s, const struct func *f, struct err *e);
-/* Writes the loop lines of a point, in arena a, without the base lines, after which they apply.
- * Fails if the point is not sound. */
+/* Writes the loop lines of a point, in arena a.  They apply after the base lines, which are not
+ * written.  Fails if the point is not sound. */
 bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
                       const char *const **line, int *n, struct err *e);
 /* Finds the point with the same nest as these lines (which may include base lines): the same loops

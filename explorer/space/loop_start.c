@@ -47,8 +47,8 @@ struct start_tile {
     bool apart;  /* whether every lane has an input of its own, so that vectors share no loads */
 };
 
-/* Whether each iteration of an axis reads other elements of an operand.  Channels of one group read
- * the same data. */
+/* Whether different iterations of an axis read different elements of an operand.  Channels of one
+ * group read the same data. */
 static bool reads(const struct loop_space *s, int axis, int operand)
 {
     const struct loop_axis *x = &s->nest->axis[axis];
@@ -139,9 +139,9 @@ static void try_start(struct starts *b, const struct loop_point *from, double sc
     b->score[at] = score;
 }
 
-/* Adds one more tiled axis, with an index less than `below`, to tile *t of point *from, and tries
- * all its sizes; also with a further axis, up to AXES_TILED.  less: is subtracted from the
- * scores. */
+/* Tiles one more axis, with an index less than `below`, besides those of tile *t of point *from.
+ * Tries all sizes of the tile along this axis, and then further axes, up to AXES_TILED.  less: is
+ * subtracted from the scores. */
 static void try_axes(struct starts *b, const struct loop_point *from, const struct start_tile *t,
                      int below, double less)
 {

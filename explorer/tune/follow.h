@@ -12,25 +12,30 @@
 /* One round of the search.  The followed schedule was scored like the candidates of the round. */
 struct follow_round {
     int trials;                          /* number of trials measured before this round */
-    /* open: whether the search has opened its layout; refused: whether the schedule is no valid
-     * program, or its code is too large */
+    /* open: whether the layout of the schedule is open and the schedule is a point there; refused:
+     * whether the schedule is no valid program, or its code is too large */
     bool open, refused;
-    bool learned;  /* whether `score` can rank: a prediction, or an estimate from the code */
-    double score;                        /* about best latency / its latency */
-    /* how many scored candidates of the round have better scores, and how many there are */
+    /* learned: whether `score` can rank the schedule; it is a prediction, or an estimate from the
+     * code */
+    bool learned;
+    double score;                        /* about best latency / latency of the schedule */
+    /* pool: number of scored candidates of the round; better: how many of them have a better score
+     * than the schedule */
     int better, pool;
-    int apart;  /* in how many knobs the nearest measured point of its layout differs; -1: none */
+    /* number of knobs in which the schedule differs from the nearest measured point of its layout;
+     * -1: no point of this layout was measured */
+    int apart;
 };
 
 struct follow {
     int n_lines; const char *const *line;               /* the schedule */
     /* The members below are filled in by the search. */
-    struct point_why why;                /* why it is no point in the space of its layout */
-    /* `opened`, `proposed`: number of trials before the first round in which its layout was open,
-     * and in which it was proposed; -1: not yet.  `trial`: the number of its own trial; -1: not
-     * measured yet */
+    struct point_why why;  /* why the schedule is no point in the space of its layout */
+    /* opened: number of trials before the first round in which the layout was open; proposed:
+     * number of trials before the first round in which the schedule was proposed; trial: number of
+     * the schedule's own trial; each is -1 until then */
     int opened, proposed, trial;
-    double ms;                           /* its latency; valid once trial >= 0 */
+    double ms;                           /* latency of the schedule; valid once trial >= 0 */
     VEC(struct follow_round) round;
 };
 #endif

@@ -8,7 +8,7 @@
 #include "explorer/tune/search.h"
 #include "profile/measure/batch.h"
 
-/* A given schedule and its name: "session", or an "expert". */
+/* A given schedule.  name: "session", or "expert". */
 struct tune_lines { const char *name; int n; const char *const *line; };
 
 struct kernels_opts {
@@ -32,11 +32,11 @@ struct kernels_opts {
                                   * the GPU one after the other */
 
 struct kernels;
-/* Makes the problem.  A seed other than the first that changes a pinned layout gets the pins
- * instead, and is left out if it is then not valid.  Fails on errors in the spec, the pins or the
- * first seed; and with ERR_ENV for a GPU's target if there is no GPU, unless o->simulated is set.
- * *note (may be NULL): why no new layouts are searched, or why there is no cost model; unchanged if
- * neither is the case. */
+/* Makes the problem.  If a seed other than the first changes a pinned layout, the pins replace its
+ * lines for this layout; a seed that is then not valid is left out.  Fails on errors in the spec,
+ * the pins or the first seed; and with ERR_ENV for a GPU's target if there is no GPU, unless
+ * o->simulated is set.  *note (may be NULL): why no new layouts are searched, or why there is no
+ * cost model; unchanged if neither is the case. */
 bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char **note,
                  struct err *e);
 void kernels_free(struct kernels *k);
@@ -48,7 +48,8 @@ const struct tune_seed *kernels_seeds(const struct kernels *k, int *n);
  * Nothing is simulated.  Fails like tune_problem.measure, and on errors in the lines. */
 bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                            struct measurement *out, const struct cancel *cancel, struct err *e);
-double kernels_layouts(const struct kernels *k);     /* number of layouts; 1: fixed */
-/* Returns the number of points in the loop space of an arm; 0: closed, or without a loop space. */
+double kernels_layouts(const struct kernels *k);     /* number of layouts; 1 if they are fixed */
+/* Returns the number of points in the loop space of an arm; 0: the arm is closed, or has no loop
+ * space. */
 double kernels_points(struct kernels *k, int arm);
 #endif

@@ -23,7 +23,9 @@ struct kernels_arm {
 struct lowered {
     const struct program *p;
     const char *code; bool openmp;       /* the C code to be measured; NULL: not generated */
-    size_t bytes;  /* bytes of the code; SIZE_MAX: failed, or too large; 0: for a GPU */
+    /* bytes of the code; SIZE_MAX: there is none, since generating failed or the code would be too
+     * large; 0: code for a GPU, which is generated later */
+    size_t bytes;
     struct gen_work work;                /* what the code executes; 0: unknown */
     struct features x;
 };
@@ -38,7 +40,7 @@ struct kernels {
     struct cost_model *model;
     double best_ms;  /* best latency of all candidates that the model has learned */
     size_t best_bytes;                   /* bytes of the C of the candidate with best_ms */
-    int n_threads;                       /* threads that rank */
+    int n_threads;                       /* number of ranking threads */
     int lanes;                           /* elements of a vector register */
     int64_t last_cache;                  /* bytes of the outermost cache */
     int64_t shared;                      /* for a GPU: as in struct loop_opts */

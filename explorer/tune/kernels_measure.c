@@ -42,7 +42,7 @@ static void generate(const struct kernels *k, const struct func *f, bool seed, s
     struct str text = {0};
     struct err e;
     x->bytes = SIZE_MAX;
-    if (target->gpu)                      /* kernels_gpu.c generates its code */
+    if (target->gpu)  /* the code for a GPU is generated when kernels_gpu.c measures */
         x->bytes = 0;
     else if ((seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
         program_text_code(x->p, target, &text, &x->openmp, &x->work, &e)) {

@@ -39,9 +39,10 @@ static void add_algorithms(struct schedule *s, const struct tune_lines *from)
             s->line[s->n++] = from->line[i];
 }
 
-/* Combines the algorithm lines of a seed, the pinned lines (or all layout lines of the first seed,
- * if k->o.fixed is set), the seed's layout lines for other tensors, and its loop lines.  The first
- * seed keeps its own lines; only the layout lines move to the front. */
+/* Combines these lines, in this order: the algorithm lines of a seed; the pinned lines (or all
+ * layout lines of the first seed, if k->o.fixed is set); the layout lines of the seed for other
+ * tensors; its loop lines.  The first seed keeps its own lines; only the layout lines move to the
+ * front. */
 static struct schedule over_pins(const struct kernels *k, struct arena *a,
                                  const struct tune_lines *from, bool first)
 {
@@ -209,8 +210,9 @@ static bool add_pins(struct kernels *k, struct arena *a, struct err *e)
         && (arm_of(k, a, &s, p) >= 0 || say_why(k, a, &s, e));
 }
 
-/* Adds the seeds.  If no arm of a seed can be searched, also adds an arm with only the pins.
- * Otherwise the search would have no layout if the budget is small or the template has no knobs. */
+/* Adds the seeds.  If no arm of a seed can be searched, also adds an arm with only the pins:
+ * without this arm, the search would have no layout if the budget is small or the template has no
+ * knobs. */
 bool kernels_add_seeds(struct kernels *k, struct err *e)
 {
     struct arena *a = arena_new();

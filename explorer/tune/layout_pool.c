@@ -21,7 +21,8 @@ void layout_pool_random(struct layout_pool *l, struct search *s, int64_t *factor
     layout_pool_draw(l, s, action, factor);
 }
 
-/* C leaves open which side of an assignment is evaluated first, and each draws. */
+/* Draws the index before the new value: C leaves open which side of an assignment is evaluated
+ * first, and both sides draw. */
 void layout_pool_change(double *action, int n, struct rng *r)
 {
     int64_t at = rng_range(r, 0, n - 1);

@@ -10,10 +10,10 @@ struct drawn_layout {
     double reward;
     bool measured;
 };
-/* A strategy that uses a pool must have it as its whole state, or as the first member. */
+/* The state of a strategy that uses a pool must be the pool, or begin with it. */
 struct layout_pool { VEC(struct drawn_layout) all; };
 
-/* Draws one of n actions again, uniformly; which one is drawn, too. */
+/* Picks one of the n actions at random, and draws it anew from (0, 1). */
 void layout_pool_change(double *action, int n, struct rng *r);
 /* Draws uniform actions, decodes them into *factor and stores them. */
 void layout_pool_random(struct layout_pool *l, struct search *s, int64_t *factor);
@@ -27,6 +27,7 @@ void layout_pool_told(struct search *s, void *state, const int64_t *factor, doub
 void layout_pool_close(void *state);
 /* Returns the number of layouts with a measured reward. */
 int layout_pool_measured(const struct layout_pool *l);
-/* Picks two measured layouts at random and returns the better one.  There must be one. */
+/* Picks two measured layouts at random and returns the better one.  At least one layout must have
+ * been measured. */
 const struct drawn_layout *layout_pool_tournament(const struct layout_pool *l, struct rng *r);
 #endif

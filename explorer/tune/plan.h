@@ -6,8 +6,9 @@
 #include <stdbool.h>
 
 enum {
-    TUNE_BATCH = 128,                   /* about the points of a round; steps of an episode */
-    TUNE_TOP = 8,                       /* most of these that are measured */
+    /* number of steps of an episode, and about the number of points of a round */
+    TUNE_BATCH = 128,
+    TUNE_TOP = 8,                       /* most points of a round that are measured */
     TUNE_ROUNDS = 2,                    /* rounds for each layout of the joint stage (GAP-14) */
     TUNE_PREFILTER = 8,                 /* layouts drawn for each layout that is tried */
     TUNE_PREFILTER_POINTS = 32          /* points of each drawn layout that the model scores */

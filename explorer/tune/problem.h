@@ -24,13 +24,15 @@ struct tune_candidate {
     const char *const *line;
     const char *text;                    /* the lines, each with a newline */
     uint64_t hash;                       /* hash of the text */
-    bool scored, illegal;  /* whether it has a score; whether it is not a valid program */
+    /* scored: whether it has a score; illegal: whether it is no valid program */
+    bool scored, illegal;
     double score;                        /* about best latency / this candidate's latency */
     void *model;                         /* data of the problem, such as features */
     /* whether it is a start point of its arm (point_starts), which is ranked before other points */
     bool start;
     bool explored;                       /* whether it was chosen at random, and not by its score */
-    bool seed, replayed;  /* whether it is a seed; whether an earlier run has measured it */
+    /* seed: whether it is a seed; replayed: whether an earlier run has measured it */
+    bool seed, replayed;
     /* The members below are valid after the measurement. */
     int trial;                           /* 0, 1, ... in order of measuring */
     int stage;                           /* enum tune_stage */
@@ -48,8 +50,8 @@ struct tune_candidate {
  * there were too few candidates. */
 struct tune_accuracy { bool known; double pair_order, recall8; int n; };
 
-/* Called for a candidate as soon as it is measured, or is known not to be measured (OUTCOME_ENV,
- * OUTCOME_CANCEL).  After a cancel, it need not be called. */
+/* Called for a candidate as soon as it is measured, or it is clear that it will not be measured
+ * (OUTCOME_ENV, OUTCOME_CANCEL).  After a cancel, the call may be missing. */
 typedef void (*tune_measured_fn)(void *ctx, struct tune_candidate *c);
 
 struct tune_problem {
@@ -80,8 +82,9 @@ struct tune_problem {
     const char *(*arm_family)(void *ctx, int arm);       /* "N H/4 W/16 O/16 4h 16w 16o" */
     const float *(*features)(void *ctx);  /* 12 features of the operator (SPEC E.3); may be NULL */
 
-    /* Points of an arm.  point_starts: writes up to `most` points that a person would try first,
-     * the best guess first, one after the other into `points`; returns how many, at least 1. */
+    /* Points of an arm.  point_starts: writes points that a person would try first into `points`,
+     * one after the other, the best guess first, and at most `most`; returns their number, at least
+     * 1. */
     int (*point_starts)(void *ctx, int arm, void *points, int most);
     void (*point_draw)(void *ctx, int arm, struct rng *r, void *point);
     void (*point_mutate)(void *ctx, int arm, struct rng *r, void *point);
@@ -101,12 +104,13 @@ struct tune_problem {
 
     /* followed: fills in c->arm, c->point and c->line of the followed schedule; returns false if
      * its layout is not open, or if the schedule is not a point there (f->why).  point_apart:
-     * returns the number of knobs in which two points differ.  Both may be NULL. */
+     * returns the number of knobs in which two points differ.  Both functions may be NULL. */
     bool (*followed)(void *ctx, struct follow *f, struct arena *a, struct tune_candidate *c);
     int (*point_apart)(void *ctx, int arm, const void *x, const void *y);
 
-    /* ranks: returns whether the model, or an estimate, can already rank candidates; NULL: never.
-     * score: sets the score of valid programs and marks the others as illegal. */
+    /* ranks: returns whether the model, or an estimate, can already rank candidates; NULL:
+     * candidates are never ranked.  score: sets the score of valid programs and marks the others as
+     * illegal. */
     bool (*ranks)(void *ctx);
     void (*forget)(void *ctx);           /* frees `model` of all candidates; may be NULL */
     void (*score)(void *ctx, struct arena *a, struct tune_candidate **c, int n);

@@ -165,8 +165,8 @@ static void enter(struct search *s, enum tune_stage stage, int budget, int from)
     search_show(s, "searching");
 }
 
-/* Stores in c at most a batch of the seeds from *at to n - 1 that were not measured yet; returns
- * their number.  Sets *at to the seed after them. */
+/* Stores in c the next batch of seeds that were not measured yet, of seeds *at to n - 1.  Returns
+ * their number, and sets *at to the seed after them. */
 static int seed_batch(struct search *s, int *at, int n, struct tune_candidate **c)
 {
     int m = 0;
@@ -214,8 +214,9 @@ static bool run_joint(struct search *s, struct err *e)
 }
 
 /* Returns the arm of the next round of the loop stage.  The few points of the joint stage say
- * little about a layout.  Therefore first the best three layouts get two rounds each, then the best
- * two; but only those whose times are near the best.  The best layout gets all other rounds. */
+ * little about a layout.  Therefore the best three layouts first get two rounds each, then the best
+ * two get two more each.  The best layout gets the rounds of layouts whose times are not near the
+ * best, and all later rounds. */
 static int loop_arm(const struct search *s)
 {
     static const struct { int n, rounds; double near; } turn[] = { { 3, 6, 2 }, { 2, 4, 1.3 } };

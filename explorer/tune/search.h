@@ -5,7 +5,7 @@
  *
  * A round generates about 128 points, ranks them by the model and measures the best 8.  Each
  * measurement counts for the budget, even if it failed, but not if the environment prevented it.
- * Without a time limit, the same seed and the same measurements give the same trajectory, whether
+ * Without time_s and settle_s, the same seed and measurements give the same trajectory, whether
  * candidates are measured or replayed (sink.known).  Therefore a killed run is resumed by starting
  * it again.  A cancel keeps everything that was measured. */
 #ifndef TS_EXPLORER_TUNE_SEARCH_H
@@ -19,7 +19,7 @@ enum { SETTLE_TRIALS = 200 };
 
 struct tune_seed {
     int arm;                             /* the arm of its layout, which exists from the start */
-    const void *point;                   /* its point in the space of the arm; NULL: none */
+    const void *point;  /* its point in the space of the arm; NULL: it is no point */
     int n_lines; const char *const *line;
 };
 
@@ -29,15 +29,17 @@ struct search_opts {
     uint64_t seed;
     const struct strategy *strategy;     /* strategies.h */
     double time_s;                       /* time limit of the search; 0: none */
-    /* After so many seconds the search ends when the loop stage gains little: when its last
-     * SETTLE_TRIALS trials made the best time less than SETTLE_GAIN shorter.  0: never */
+    /* Seconds after which the search ends as soon as the loop stage gains little: its last
+     * SETTLE_TRIALS trials have made the best time less than SETTLE_GAIN shorter.  0: the search
+     * does not end for this reason */
     double settle_s;
-    int rounds, prefilter;  /* 0: TUNE_ROUNDS, TUNE_PREFILTER; prefilter is at most the latter */
+    /* 0: the defaults, TUNE_ROUNDS and TUNE_PREFILTER; prefilter is limited to TUNE_PREFILTER */
+    int rounds, prefilter;
     /* whether to leave out the start layouts and start points, which are otherwise tried first */
     bool cold;
-    double epsilon;  /* share of ranked measurements chosen at random; 0: 0.05; < 0: none */
+    double epsilon;  /* share of ranked measurements chosen at random; 0: 0.05; < 0: no share */
     const char *weights; size_t weights_bytes;   /* weights of agents (agents_load), or NULL */
-    double entropy;                      /* weight of the entropy bonus; 0: 0.01 of SPEC E.3 */
+    double entropy;                      /* weight of the entropy bonus; 0: the 0.01 of SPEC E.3 */
     struct follow *follow;               /* a schedule to watch (follow.h), or NULL */
     const struct cancel *stop;           /* used instead of search_new's `cancel`, if not NULL */
     struct str *weights_out;  /* receives the agents' weights at the end (agents_save), or NULL */
@@ -69,11 +71,11 @@ void search_free(struct search *s);
  * *e says what; earlier measurements are kept. */
 enum search_end search_run(struct search *s, struct err *e);
 /* Raises the budget and sets a time limit from now on (0: none).  The joint stage keeps its budget.
- * The next search_run continues as if these had been the budgets from the start, under three
+ * The next search_run continues as if the search had begun with this budget, under three
  * conditions: the first budget sufficed for the seeds and the joint stage, all budgets are
  * multiples of TUNE_TOP, and the strategy ignores the budget (sa does not).  A joint stage that a
- * time limit ended is not continued.  Returns false and changes nothing if an ordered strategy with
- * layouts has measured something: that search must begin again. */
+ * time limit ended is not continued.  Returns false and changes nothing if the strategy is ordered,
+ * layouts are not fixed, and something was measured: such a search must begin again. */
 bool search_extend(struct search *s, int budget, double time_s);
 
 /* Returns the text that identifies step lines: each line and a newline, in arena a. */

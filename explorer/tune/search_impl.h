@@ -10,7 +10,7 @@ struct arm_state {
     bool visited;                        /* whether its rounds in the joint stage are done */
     bool begun;                          /* whether its start points were proposed */
     bool exhausted;                      /* whether a round of it found no new point */
-    const int64_t *factor;  /* its layout, if the search took it from the strategy; else NULL */
+    const int64_t *factor;  /* factors of its layout, if a strategy drew the layout; else NULL */
     VEC(struct tune_candidate *) tried;  /* candidates in order of measuring */
 };
 
@@ -21,7 +21,8 @@ struct search {
     const struct cancel *cancel;
     const struct strategy *strategy;
     void *state;                         /* state of the strategy */
-    /* buffers for one point each, for the strategy; `next` may change between two of its calls */
+    /* buffers of the strategy for one point each; between two calls of the strategy, only `point`
+     * keeps its value */
     void *point, *next;
     struct rng rng;
     struct plan plan;
@@ -41,7 +42,7 @@ struct search {
     int seed_at, loops_from;
     int loop_round;                      /* rounds of the loop stage so far */
     int stage_budget, stage_done;
-    int best;                            /* index of the trial, or -1 */
+    int best;                            /* index of the best trial; -1: none is ok */
     double best_ms;
     double l_ref;                        /* the latency whose reward is 0; 0: not known yet */
     int starts;                          /* number of the next start layout of the template */
@@ -62,16 +63,17 @@ struct search {
 
 /* search_pool.c: empties the pool. */
 void search_pool_reset(struct search *s);
-/* Adds the candidate of a point to the pool.  Returns the existing one if it is in the pool or
- * was measured; NULL when it is not a valid program. */
+/* Adds the candidate of a point to the pool and returns it.  If the pool already has this
+ * candidate, or if it was measured, returns the existing one.  NULL: the point is not a valid
+ * program. */
 struct tune_candidate *search_add(struct search *s, int arm, const void *point);
 /* Adds random points of an arm until the pool has n, or 4 n points were drawn. */
 void search_add_random(struct search *s, int arm, int n);
 /* Scores the candidates that are neither scored yet nor illegal. */
 void search_score(struct search *s, struct tune_candidate *const *c, int n);
-/* Picks up to `want` new candidates from the pool: start points, those with the best scores (if
- * nothing ranks them: any), and sometimes one at random; for an ordered strategy, the first ones of
- * the pool.  Returns their number. */
+/* Picks up to `want` new candidates from the pool and returns their number: start points first,
+ * then those with the best scores, and sometimes one at random.  If nothing ranks candidates, picks
+ * any after the start points.  For an ordered strategy, picks the first ones of the pool. */
 int search_pick(struct search *s, int want, struct tune_candidate **out);
 
 /* search_measure.c: measures candidates, counts them, and reports them to the strategy, the model
@@ -83,21 +85,21 @@ bool search_settled(const struct search *s);
 
 /* search_follow.c.  search_follow: notes the score and rank of the followed schedule in this round;
  * must be called before the picked candidates are measured.  Returns the index of the schedule
- * among them; -1: it is none of them.  search_follow_measured: notes the number and the latency of
- * its trial, if this picked candidate was measured. */
+ * among the picked candidates; -1: it was not picked.  search_follow_measured: notes the number and
+ * the latency of the schedule's trial, if `picked`, which is the schedule, was measured. */
 int search_follow(struct search *s, struct tune_candidate *const *picked, int n);
 void search_follow_measured(struct search *s, const struct tune_candidate *picked);
 
 /* search_layout.c: returns the next arm to visit in the joint stage; -1: none is left. */
 int search_next_arm(struct search *s);
 void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured);
-int search_best_arm(const struct search *s);     /* the best arm that can be searched; -1: none */
+int search_best_arm(const struct search *s);     /* best searchable arm; -1: no arm */
 /* Returns the arm with the given rank (0: the best) if its time is at most `near` times that of the
  * best arm; else the best arm.  -1: there is none. */
 int search_good_arm(const struct search *s, int rank, double near);
 void search_arms_grow(struct search *s);  /* must be called after the problem has opened arms */
 /* Returns the reward 1 - ms / l_ref, clipped to [-4, 1] (SPEC E.3); -4 if ms is INFINITY.  While
- * l_ref is not known, the best latency takes its place; -4 if there is none. */
+ * l_ref is not known, the best latency takes its place; -4 if no latency is known. */
 double search_reward(const struct search *s, double ms);
 /* Converts a score, which is about best latency / own latency, to a latency; INFINITY: unknown. */
 double search_latency(const struct search *s, double score);

@@ -1,7 +1,7 @@
 /* The outer loop of the joint stage: chooses the next layout (SPEC E.2).  First come some layouts
  * of the seeds, fastest first; then start layouts of the template; then layouts from the strategy.
- * The strategy draws several layouts (one if nothing ranks them), and the search takes the one with
- * the best score among some random points.  When no layout is left, or the rest of the budget is
+ * The strategy draws several layouts (one if nothing ranks them), and the search takes the one of
+ * which some random point has the best score.  When no layout is left, or the rest of the budget is
  * too small for another one, the best layout gets this rest. */
 #include "explorer/tune/search_impl.h"
 
@@ -74,8 +74,8 @@ static int most_seed_arms(const struct search *s)
     return s->p->n_actions == 0 ? INT_MAX : n > MAX_SEED_ARMS ? MAX_SEED_ARMS : n;
 }
 
-/* Whether start layouts are tried instead of the layout of an arm, because that is only a default:
- * the arm has no seed, or only the operator without steps. */
+/* Whether the layout of an arm is only a default, so that start layouts are tried instead: the arm
+ * has no seed, or only the bare operator. */
 static bool is_bare(const struct search *s, int arm)
 {
     bool bare = s->p->n_actions > 0 && s->p->layout_start && !s->o.cold;
@@ -128,7 +128,7 @@ struct draw { int arm; int64_t *factor; double score; };
 
 /* Draws a layout that was not tried yet and is not one of the n others.  Returns false if the
  * search must stop, the strategy has no layout left, or MAX_DRAWS draws give no such layout.  *out
- * is then the last layout drawn that was tried before, or unchanged if none was. */
+ * is then the last drawn layout that was already tried; it is unchanged if none was. */
 static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
@@ -169,7 +169,7 @@ static int draw_layout(struct search *s)
         if (d->score > draw[best].score)
             best = n - 1;
     }
-    if (n == 0 && draw[0].factor)  /* only known layouts: reports one's reward again (SPEC E.2) */
+    if (n == 0 && draw[0].factor)  /* only known layouts: repeats the reward of one (SPEC E.2) */
         search_tell_layout(s, draw[0].factor, arm_reward(s, draw[0].arm), true);
     if (n == 0)
         return -1;

@@ -96,8 +96,8 @@ static bool is_new(const struct search *s, const struct tune_candidate *c)
     return !c->illegal && !text_set_find(&s->measured, c->text, c->hash);
 }
 
-/* Picks the candidates with the best ranks.  If there are more than `want`, the last one picked is,
- * with probability epsilon * want, instead any of the others. */
+/* Picks the `want` candidates with the best ranks.  If there are more candidates, then with
+ * probability epsilon * want draws the last one at random from those that are not picked yet. */
 static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
 {
     struct pool_ranked *r = ARENA_ARRAY(s->round, struct pool_ranked, s->pool.len);

@@ -1,5 +1,5 @@
-/* Strategies: how the next layout and the next points are chosen, one table per strategy.  A
- * strategy sees the search through search_impl.h and has its own state. */
+/* Strategies choose the next layout and the next points.  Each strategy is a table of functions
+ * (struct strategy).  A strategy sees the search through search_impl.h and has its own state. */
 #ifndef TS_EXPLORER_TUNE_STRATEGY_H
 #define TS_EXPLORER_TUNE_STRATEGY_H
 #include "explorer/tune/view.h"
@@ -15,11 +15,11 @@ struct strategy {
     void (*close)(void *state);                              /* may be NULL */
     /* Draws the next layout; false: none is left. */
     bool (*layout)(struct search *s, void *state, int64_t *factor);
-    /* Receives the reward of a drawn layout: 1 - best / l_ref, clipped to [-4, 1] (SPEC E.3).
-     * Called for each layout before the next one is drawn, with a predicted, known or assumed
-     * reward (measured = false); and again after the layout was tried (measured = true).  If only
-     * known layouts were drawn, called once more for the last one (measured = true).  May be
-     * NULL. */
+    /* Receives the reward of a drawn layout: 1 - its best latency / l_ref, clipped to [-4, 1] (SPEC
+     * E.3).  Called for each layout before the next one is drawn, with a predicted, known or
+     * assumed reward (measured = false); and again after the layout was tried (measured = true).
+     * If only known layouts were drawn, called once more for the last of them (measured = true).
+     * May be NULL. */
     void (*layout_learn)(struct search *s, void *state, const int64_t *factor, double reward,
                          bool measured);
     /* Adds points of an arm to the pool (search_add). round: number of the round in this visit,

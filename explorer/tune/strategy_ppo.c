@@ -1,17 +1,18 @@
 /* Cross-exploration by agents (ALT 5.2, SPEC E.2, E.3).  The layout actor draws the splits of a
- * layout one after the other.  In the joint stage the first round of a layout is random.  Every
- * other round, once points can be ranked and one was fast, is an episode of 128 steps; in each step
- * one actor moves its knob.  (If all knobs moved at once, the second point of a walk would have
- * nothing in common with the first.)  To stay near good points, an episode consists of walks of 8
- * steps, which start alternately at one of the best points and at a random point.  The reward of a
- * point that was not measured uses the latency that the model predicts.
+ * layout one after the other.  A round of a layout is an episode of 128 steps; in each step, one
+ * actor moves its knob.  (If all knobs moved at once, the second point of a walk would have nothing
+ * in common with the first.)  Points are drawn at random instead in the first round of a layout in
+ * the joint stage, while points cannot be ranked, and while the layout has no point with a latency.
+ * To stay near good points, an episode consists of walks of 8 steps, which start alternately at one
+ * of the best points and at a random point.  The reward of a point that was not measured uses the
+ * latency that the model predicts.
  *
- * With ALT's reward U - l and walks that start at good points, agents learn to stay there, and soon
- * propose nothing new.  Here no agent can stay, and the reward of a step is the change that the
- * step makes: (U - l_new) - (U - l_old).  Unless they are clipped, these rewards add up over a walk
- * to ALT's reward minus a constant, so that the same moves are best.  A move gets the rewards of
- * its own step and of the later steps in its walk.  Returning to a known point has the same reward
- * as becoming slower by the reference latency l_ref. */
+ * With ALT's reward U - l and walks that start at good points, agents learn to stay at these
+ * points, and soon propose nothing new.  Here no agent can stay, and the reward of a step is the
+ * change that the step makes: (U - l_new) - (U - l_old).  Unless they are clipped, these rewards
+ * add up over a walk to ALT's reward minus a constant, so that the same moves are best.  A move
+ * gets the rewards of its own step and of the later steps in its walk.  Returning to a known point
+ * has the same reward as becoming slower by the reference latency l_ref. */
 #include "explorer/tune/strategies.h"
 #include "explorer/agent/agents.h"
 #include "explorer/tune/search_impl.h"

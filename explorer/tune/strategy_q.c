@@ -1,7 +1,7 @@
-/* The Q-learning walk of FlexTensor (SPEC E.3).  From a measured point, every knob proposes a
- * point: it alone moves one step, in the direction that its network values most, or sometimes in a
- * random one.  The networks learn from the measurements of these points.  Layouts are drawn at
- * random, since FlexTensor does not search them. */
+/* The Q-learning walk of FlexTensor (SPEC E.3).  From a measured point, every knob proposes another
+ * point, in which only this knob has moved: one step in the direction that its network values most,
+ * or sometimes in a random one.  The networks learn from the measurements of these points.  Layouts
+ * are drawn at random, since FlexTensor does not search them. */
 #include "explorer/tune/strategies.h"
 #include "explorer/agent/qwalk.h"
 #include "explorer/tune/search_impl.h"

@@ -96,7 +96,7 @@ static void sa_propose(struct search *s, void *state, int arm, int round)
     int n = s->p->n_knobs(s->p->ctx, arm);
     for (int tries = 0; tries < 4 * TUNE_BATCH && s->pool.len < TUNE_BATCH; tries++) {
         memcpy(s->point, x->at->point, s->p->point_bytes);
-        int changes = 1 + tries / TUNE_BATCH;    /* more of them after many known neighbours */
+        int changes = 1 + tries / TUNE_BATCH;    /* more changes after many known neighbours */
         do
             s->p->point_mutate(s->p->ctx, arm, &s->rng, s->point);
         while (--changes > 0 || another(s, n));

@@ -40,8 +40,8 @@ static bool is_same(struct tidy *t, const char *const *line, int n)
     return generate(t, line, n, &t->got, &e) && streq(str_text(&t->got), str_text(&t->want));
 }
 
-/* Moves the lines that are not loop lines to the front, in their order.  Changes nothing if the C
- * would be another. */
+/* Moves the lines that are not loop lines to the front, in their order.  Does nothing if this would
+ * change the C. */
 static void sort_lines(struct tidy *t, struct arena *a, const char **line, int n)
 {
     const char **sorted = ARENA_ARRAY(a, const char *, n + 1);

@@ -10,11 +10,12 @@
 #include "explorer/tune/tidy.h"
 
 #define COMPARE_S 2.0  /* most seconds of the first comparison; fewer with a small budget */
-#define COMPARE_SHARE 0.04  /* most of the first comparison, as a share of the time limit */
+#define COMPARE_SHARE 0.04  /* most time of the first comparison / time limit */
 #define CLEARLY 1.5  /* candidates slower than this multiple of the best time are not compared */
 #define WORTH 0.97  /* a finalist below this multiple of the first one's time is compared longer */
 #define LONGER 4                         /* time of the second comparison / time of the first */
-#define DISTURBED 1.3  /* a start that takes more than this multiple of its time was disturbed */
+/* a start that takes longer than this multiple of its time in the search was disturbed */
+#define DISTURBED 1.3
 #define GAIN_ROUNDS 12                   /* rounds that compare the winner with a slow start */
 
 const char *const search_end_name[] = {
@@ -157,7 +158,7 @@ static bool is_start_disturbed(const struct tune_result *r)
 
 /* Compares the winner with a start that was too slow for the final, so that the gain is a ratio of
  * times in turns; repeats this once if the start was disturbed.  Does nothing without such a start,
- * or if GAIN_ROUNDS calls of it take more than COMPARE_S. */
+ * or if GAIN_ROUNDS calls of the start take more than COMPARE_S. */
 static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
                                const struct cancel *cancel)
 {

@@ -3,8 +3,8 @@
  *     seeds -> joint stage -> loop-only stage -> final: the best few compared with each other
  *
  * The final also times the start (the schedule that was given), unless the start failed or was far
- * slower in the search.  If the final has the start, and shows no candidate to be faster (by its
- * 95 % interval), the start is the result. */
+ * slower in the search.  If the final times the start, and no candidate is faster than the start by
+ * the 95 % interval of the ratio, the start is the result. */
 #ifndef TS_EXPLORER_TUNE_TUNE_H
 #define TS_EXPLORER_TUNE_TUNE_H
 #include "explorer/tune/kernels.h"
@@ -20,13 +20,14 @@ struct tune_opts {
     double time_s;                       /* time limit of the search; 0: none */
     double settle_s;                     /* see struct search_opts */
     int rounds, prefilter;               /* see struct search_opts */
-    unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */
+    /* libraries to time beside the winner: bits 1 << enum vendor_library */
+    unsigned baselines;
     /* whether to measure the winner also after each of its lines; ignored for a GPU, because most
-     * of these programs bind no loop */
+     * programs with only some of the lines bind no loop */
     bool ledger;
-    /* Seconds of the first comparison of the final.  < 0: no final.  0: up to 2 s; the winner is
-     * then also measured alone and, if that does not take too long, in turns with a start that was
-     * too slow for the final. */
+    /* Seconds of the first comparison of the final.  < 0: there is no final.  0: up to 2 s; the
+     * winner is then also measured alone.  A start that was too slow for the final is then also
+     * timed in turns with the winner, unless that takes too long. */
     double compare_s;
     bool cold;                           /* see struct search_opts */
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
@@ -81,9 +82,10 @@ bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
               const struct cancel *cancel, struct tune_result **out, struct err *e);
 void tune_free(struct tune_result *r);
 
-/* The parts of tune_run, for a search that is continued: tune_open; tune_go any number of times,
- * each of which updates r->end and r->view; and tune_end.  *o must outlive the search.  The caller
- * may raise o->budget and o->time_s before each tune_go, and set o->compare_s before tune_end. */
+/* The parts of tune_run, for a search that is continued.  Call tune_open once, tune_go any number
+ * of times, and tune_end once.  Each tune_go updates r->end and r->view.  *o must outlive the
+ * search.  The caller may raise o->budget and o->time_s before each tune_go, and set o->compare_s
+ * before tune_end. */
 bool tune_open(const struct tune_opts *o, const struct search_sink *sink,
                const struct cancel *cancel, struct tune_result **out, struct err *e);
 bool tune_go(struct tune_result *r, struct err *e);

@@ -15,7 +15,7 @@ struct tune_agents { bool known; double layout_entropy, loop_entropy, value_loss
 
 struct tune_arm {
     const char *family;                  /* layout of the output, for colouring */
-    int trials, ok, best;                /* best: index of a trial, or -1 */
+    int trials, ok, best;                /* best: index of a trial; -1: none is ok */
     double best_ms;                      /* INFINITY when no trial is ok */
     bool seed;  /* whether the layout comes from a seed and not from the template */
 };
@@ -38,11 +38,12 @@ struct tune_view {
     int n_arms;
     const struct tune_arm *arm;          /* indexed by tune_candidate.arm; trials 0: never tried */
     int layouts_tried;
-    int best;                            /* index of a trial, or -1 */
-    double best_ms, start_ms;            /* start: of the first seed; INFINITY: none, or not ok */
+    int best;                            /* index of the best trial; -1: none is ok */
+    /* start_ms: latency of the first seed; INFINITY: not measured, or not ok */
+    double best_ms, start_ms;
     int failed[TUNE_OUTCOMES];           /* number of failed candidates by enum outcome */
     int replayed;
-    int64_t illegal;  /* number of points that are not valid programs, or of too large code */
+    int64_t illegal;  /* number of points that are no valid programs or have too much code */
     struct tune_accuracy accuracy;
     struct tune_agents agents;
 };

@@ -1,7 +1,7 @@
 /* Questions about the accesses of code, and the choice of the loops that the simulator samples. */
 #include "kernels/gen/gen_impl.h"
 
-#define MARK_TRIPS 4096.0  /* iterations, with those of outer loops, that are enough to sample */
+#define MARK_TRIPS 4096.0  /* enough iterations to sample, counted over all outer loops */
 /* choose_mark descends to an inner loop only if one of its iterations makes at least this many
  * accesses: with fewer, calling ts->mark would cost too much. */
 #define MARK_ACCESSES 256.0

@@ -1,9 +1,13 @@
 /* Computes addresses while loops are being unrolled: the values of unrolled variables are known,
- * and the vector variable stands for a lane. Each access is split once into offset = sum of coef *
- * term + rest. For each copy of an unrolled statement, the terms whose variables are known are then
- * added to the rest.  The sum of the other terms is built only when other variables are known than
- * the last time.  This needs terms that are plain variables.  If a known variable is inside another
- * term (a div or mod of a layout), place_by_subst substitutes and simplifies the whole offset. */
+ * and the vector variable stands for a lane.
+ *
+ * The offset of an access is split once into a constant rest and terms coef * variable.  For each
+ * copy of an unrolled statement, the terms with known variables are added to the rest.  The sum of
+ * the terms without known variables is the base; it is built again only when the set of known
+ * variables has changed since the last copy.
+ *
+ * A term can also be a div or mod of a layout.  If it contains a known variable, place_by_subst
+ * substitutes and simplifies the whole offset. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/ir/simplify.h"
 
@@ -161,7 +165,7 @@ static const struct expr *base_of(struct env *v, struct site_address *s, uint64_
 }
 
 /* Computes a place by substitution and simplification, for an access that is not linear in the
- * known variables.  Returns false when it is not linear in the lane either. */
+ * known variables.  Returns false when the access is not linear in the lane. */
 static bool place_by_subst(struct env *v, const struct site_address *s, struct place *at,
                            int64_t *step)
 {

@@ -116,7 +116,8 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
         block_add(b->u, out, c);
 }
 
-/* Stores the bounds of loop t.  Returns false if they are not constant: t cannot be unrolled. */
+/* Stores the bounds of loop t.  Returns false if they are not constant; t can then not be
+ * unrolled. */
 static bool constant_bounds(struct unit_build *b, const struct tree *t, int64_t *begin,
                             int64_t *end)
 {

@@ -12,7 +12,7 @@ struct site_key {
     struct site_key *next;
 };
 
-/* One side of a select: the one for cond == 1, or the other one (cond == 0). */
+/* One side of a select. other: false for the side where cond is 1, true where cond is 0. */
 struct select_side { const struct expr *cond; bool other; };
 
 struct unit_build {
@@ -38,7 +38,7 @@ struct unit_build {
 int build_site(struct unit_build *b, int buffer, int rank, const struct expr *const *idx,
                bool is_store);
 /* Appends the store t.  If one statement cannot do all lanes, halves the lanes until one statement
- * can do each part.  A store that reads or writes a local buffer is cut into single lanes at once,
- * because half a register has no name. */
+ * can do each part.  If the store reads or writes a local buffer, cuts it into single lanes
+ * instead, because half a register has no name. */
 void build_store(struct unit_build *b, const struct tree *t, struct block *out);
 #endif

@@ -1,5 +1,5 @@
-/* Turns the stores of the tree into statements on lanes (build.c): their accesses and terms, their
- * picked indices, and the cutting of stores that cannot be one statement for all lanes. */
+/* Turns the stores of the tree into statements on lanes (build.c).  Builds their accesses, terms
+ * and picked indices, and cuts stores that cannot be one statement for all lanes. */
 #include "kernels/gen/build_impl.h"
 
 /* The search for the load buffer[idx] among the loads of a statement. n: how many loads of the same
@@ -18,8 +18,8 @@ static void pass_operand(void *ctx, const struct val *load)
     s->n += !s->found && s->all[load->source].tensor == s->all[s->buffer].tensor;
 }
 
-/* Returns how many loads of the same tensor the statement has before the load of buffer[idx].  If
- * its value does not load buffer[idx], which it then stores or updates, returns 0. */
+/* Returns how many loads of the same tensor the statement has before the load of buffer[idx].
+ * Returns 0 if no such load is in its value: the statement then stores or updates buffer[idx]. */
 static int operand_of(const struct unit_build *b, int buffer, const struct expr *const *idx)
 {
     struct operand_search s = { b->u->func->buffer, buffer, 0, idx, false };
@@ -174,10 +174,10 @@ static const struct expr *had_index(const struct unit_build *b, const struct cod
     return NULL;
 }
 
-/* Builds a pick: a PICK, which sets a new index variable before the statement being built unless an
- * earlier variable has the same index, and the value that uses the variable, which is returned.
- * For a pick in one side of a select, the PICK reads the index only where that side is chosen.
- * Returns NULL when the index depends on the lane. */
+/* Builds a pick and returns its value, which uses an index variable.  A PICK before the statement
+ * being built sets this variable, unless an earlier PICK has set a variable to the same index.  For
+ * a pick in one side of a select, the PICK reads the index only where that side is chosen.  Returns
+ * NULL when the index depends on the lane. */
 static struct code_term *build_pick(struct unit_build *b, const struct val *v)
 {
     struct unit *u = b->u;
@@ -324,7 +324,7 @@ static void scatter(struct unit_build *b, struct block *out, const struct expr *
 
 /* Builds c, whose lanes all update one place: the lanes of its value are combined to one first.  If
  * c has no condition, and the last statement in `out` updates the same place in the same way, c is
- * merged into it, so that the lanes are combined only once:
+ * merged into that statement, so that the lanes are combined only once:
  *
  *     S += a;  S += b   ==>   S += sum_lanes(a + b) */
 static void build_fold(struct unit_build *b, struct block *out, const struct expr *cond,

@@ -10,7 +10,8 @@ struct cuda_kernel {
     int64_t extent[6];
     const char *name;
     bool *touched;                        /* per parameter: whether the kernel uses it */
-    /* bytes of the shared arrays; most bytes of a thread's own arrays at one time */
+    /* shared_bytes: of the shared arrays; stack_bytes: the most that the own arrays of a thread
+     * take at one time */
     int64_t shared_bytes, stack_bytes;
     bool dynamic;                         /* whether the launch asks for the shared memory */
     bool together;                        /* whether its threads share tiles or tensor blocks */
@@ -24,7 +25,7 @@ struct cuda_text {
     struct unit *u;
     struct str kernels, helpers;
     VEC(struct cuda_kernel) list;
-    VEC(struct shared_array) shared;      /* arrays of all kernels; the twin has their indices */
+    VEC(struct shared_array) shared;      /* arrays of all kernels; the twin names them by index */
 };
 
 /* Prints the kernels into t->kernels and their helpers into t->helpers.  twin: whether they are for

@@ -1,5 +1,5 @@
-/* Decides where each register is declared.  If the first statement that uses it sets it, and the
- * block of this statement contains every other use, this statement declares the register.
+/* Decides where each register is declared.  If the first statement that uses a register sets it,
+ * and the block of this statement contains all later uses, this statement declares the register.
  * Otherwise the block in reg.scope declares it at its top. */
 #include "kernels/gen/gen_impl.h"
 

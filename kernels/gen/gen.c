@@ -5,8 +5,8 @@
 
 static atomic_long calls;
 
-/* Finds the type of all computations, and the narrow type of the buffers that are converted to it.
- * Fails if the buffers need several such types. */
+/* Finds the type of all computations (u->type) and the type of the narrow buffers (u->narrow).
+ * Fails if the buffers need several types of computations or have several narrow types. */
 static bool find_types(struct unit *u, const struct func *f, struct err *e)
 {
     const struct elem_type *first = f->n_buffers > 0 ? f->buffer[0].type : &type_f32;

@@ -1,12 +1,12 @@
 /* Generates code from lowered programs: plain readable C, CUDA C, and the instrumented kernel,
  * which reports the memory accesses of that code.
  *
- * The C text (PERF.md) includes no headers (the host twin of a GPU's kernels does) and has its own
- * vector typedefs.  Its pointers are restrict.  Unrolled register tiles are named vector
- * accumulators.  A straight line of statements loads an element once, into a named temporary if it
- * uses the element again; if there are too few registers, it loads the element again.  A comment on
- * a loop has the loop's name in the schedule, if its variable has another name.  gcc and clang
- * compile the text with -Wall -Wextra and without warnings. */
+ * The C text (PERF.md) has its own vector typedefs.  It includes no headers, except in the host
+ * twin of a GPU's kernels.  Its pointers are restrict.  Unrolled register tiles are named vector
+ * accumulators.  A straight line of statements loads each element once, if there are enough
+ * registers: a named temporary holds an element that is used more than once.  If the variable of a
+ * loop is not named like the loop in the schedule, a comment gives the name in the schedule.  gcc
+ * and clang compile the text with -Wall -Wextra and without warnings. */
 #ifndef TS_GEN_GEN_H
 #define TS_GEN_GEN_H
 #include "kernels/gen/target.h"
@@ -20,9 +20,9 @@ struct gen_opts {
     struct gen_work *work;                /* gen_c adds the work of the code to it; or NULL */
 };
 
-/* An estimate, from its code alone, of what one call of a kernel executes.  A value that is wider
- * than a vector of the target counts as several vectors.  A loop counts with the mean of its trip
- * counts, and the body of a condition as if it always ran. */
+/* An estimate of what one call of a kernel executes, made from the code alone.  A value that is
+ * wider than a vector of the target counts as several vectors.  The mean trip count of a loop
+ * multiplies the work of its body.  The body of a condition counts as if it always ran. */
 struct gen_work {
     double vector, scalar;                /* vector and scalar operations; a multiply-add is one */
     double loads, broadcasts;             /* loads of vectors, and of scalars */
@@ -33,7 +33,8 @@ struct gen_work {
     double cycles;  /* without misses, on a core with two ports for arithmetic and two for loads */
     /* About the straight line that takes most cycles.  pressure: most registers that are live at
      * once; body: number of statements; chain: most updates of one register.  tile: the buffer of
-     * the local tile that takes most registers of the line, or 0; tile_registers: their number. */
+     * the local tile that takes most registers of the line, or 0; tile_registers: the number of
+     * registers that this tile takes. */
     double pressure, body, chain;
     int tile;
     double tile_registers;
@@ -56,8 +57,8 @@ void gen_take_marks(struct arena *a, struct str *text, struct code_lines *lines)
 
 /* A place in the code that accesses memory. Simulated misses are attributed to sites. text:
  * "Inp[n][h.0][...]".  The members `into` and `operand` identify the access in every schedule of
- * the operator.  The access is in the statement that computes tensor `into`, which has `operand`
- * other loads of the accessed tensor before it. */
+ * the operator.  The access is in the statement that computes tensor `into`; in this statement,
+ * `operand` loads of the same tensor come before it. */
 struct site { int buffer; bool is_store; const char *text; int into, operand; };
 
 /* Generates one translation unit, where ELEM is the C type of the elements:
@@ -97,9 +98,9 @@ void gen_join(const char *const *source, int n, int first, struct str *out);
 /* Replaces a helper by a macro, for text from gen_c that may be compiled with any flags: gcc and
  * clang warn about the ABI when a function takes or returns a vector type that the CPU lacks.  If a
  * helper that a macro can replace begins at `line`, appends the macro, sets *next to the line after
- * the helper and returns true; otherwise returns false.  A macro can replace loads and stores of
- * vectors, and maxima and minima of vectors if they are not nested three deep.  The other helpers
- * stay functions; for them, -Wno-psabi silences the warning. */
+ * the helper and returns true; otherwise returns false.  A macro can replace the load, the store,
+ * the maximum and the minimum of vectors, the last two only where the text does not nest them three
+ * deep.  All other helpers stay functions; for these, -Wno-psabi silences the warning. */
 bool gen_macro(struct str *out, const char *line, const char **next);
 
 /* Whether every program in this text of gen_c or gen_join is under `set autovectorize on`.  clang
@@ -112,7 +113,8 @@ bool gen_calls_libm(const char *source);
 
 /* Generates the instrumented kernel: the loops of gen_c with one simulated access, in program
  * order, for each load and store of memory that the C code makes.  Named registers, prefetches and
- * non-temporal stores make none, and a vector access is one access of its width.  It exports
+ * non-temporal stores cause no simulated access.  A vector access is one access of its width.  The
+ * instrumented kernel exports
  *
  *     void ts_trace(const unsigned long long *base, struct ts_sim *ts);
  *
@@ -127,11 +129,11 @@ bool gen_calls_libm(const char *source);
  *     void ts_count(long long *exec);
  *
  * which adds to exec[block] how often each block runs.  A block is the whole code, the body of a
- * loop or condition, or a side of a select.  Where no condition or bound inside a loop depends on
- * its variable, ts_count multiplies by the number of iterations and does not run them.  So the
- * number of accesses at each site is known before any access is simulated. */
+ * loop or condition, or a side of a select.  The number of accesses at each site follows from
+ * these counts, before any access is simulated.  Where no condition or bound inside a loop depends
+ * on its variable, ts_count multiplies by the number of iterations and does not run them. */
 struct ts_sim {
-    const unsigned long long *front;      /* entries 2*line + 2, plus 1 if dirty; 0: empty */
+    const unsigned long long *front;      /* entry: 2*line + 2, plus 1 if dirty; 0: no line */
     unsigned long long mask;
     void (*touch)(struct ts_sim *ts, unsigned long long addr, unsigned site, unsigned bytes);
     int (*mark)(struct ts_sim *ts, int mark);

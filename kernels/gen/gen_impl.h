@@ -243,9 +243,9 @@ void term_each_load(struct code_term *t, void (*f)(void *ctx, struct code_term *
                     void *ctx);
 
 /* Accesses (accesses.c).  code_reads returns the number of loads in a value, including both sides
- * of every select.  block_touches: whether the code accesses memory.  block_accesses returns how
- * often it does, at most.  block_asks: whether a condition or the bound of a loop depends on
- * var. */
+ * of every select.  block_touches: whether the code accesses memory.  block_accesses returns the
+ * largest number of accesses that the code can make.  block_asks: whether a condition or the bound
+ * of a loop depends on var. */
 int code_reads(const struct code_term *t);
 bool block_touches(const struct block *b);
 double block_accesses(const struct block *b);

@@ -4,18 +4,19 @@
  *     for (k) C[i] += A[k] * B[k];     ==>       for (k) c0 += A[k] * B[k];
  *                                                C[i] = c0;
  *
- * Compilers do the same only where they can prove that it is legal.  The text makes it certain, and
- * the trace shows the accesses that the compiled code makes.  A buffer qualifies in a loop if
- * the loop stores to it, and accesses it only at a few places that stay the same while the loop
- * runs.  The new code around the loop accesses these places even if the loop runs no iteration.
- * This is legal if a store before the loop initialises the place, or if every statement of the loop
- * certainly runs.
+ * Compilers do the same only where they can prove that it is legal.  Doing it in the text makes it
+ * certain, and makes the trace show the accesses that the compiled code makes.
+ *
+ * A buffer qualifies in a loop if the loop stores to the buffer, and accesses it only at a few
+ * places that stay the same while the loop runs.  The new code around the loop accesses these
+ * places even if the loop runs no iteration.  This is legal for a place if a store before the loop
+ * initialises it, or if every statement of the loop certainly runs.
  *
  * Loads that read the same place in every iteration of an innermost loop also move before the loop,
  * if the loop certainly runs, contains no condition, and does not store to the buffer. */
 #include "kernels/gen/gen_impl.h"
 
-#define MAX_KEPT 32  /* per loop: most places of one buffer, and most loads moved before it */
+#define MAX_KEPT 32  /* per loop: most places kept of a buffer; most loads moved before the loop */
 
 /* A place that is kept in register `reg`. stored: whether the loop stores to it. */
 struct kept { struct place at; int reg; int site_load, site_store; bool stored; };
@@ -185,7 +186,7 @@ static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, 
     bool meets = holds(&loop->body, CODE_BARRIER, LOOP_SERIAL);
     for (int b = 0; b < n; b++) {
         if (!stored[b] || (meets && h->u->func->buffer[b].memory == MEMORY_SHARED))
-            continue;  /* after the barrier, other threads read what this thread stored before it */
+            continue;  /* after a barrier, other threads read what this thread stored earlier */
         h->buffer = b;
         h->possible = true;
         h->n = 0;

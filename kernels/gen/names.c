@@ -1,8 +1,8 @@
 /* Names of the C text: unique among all that are visible at a place.  A claim lasts until
  * names_reset to a mark taken before it, so neighbouring blocks can use the same short names.
  *
- * The search for a free name always ends.  Only finitely many names are taken, except those of the
- * form shuffle0, shuffle1, ..., which are all taken, and the search tries at most one of these. */
+ * The search for a free name always ends.  All names shuffle0, shuffle1, ... are taken, but the
+ * search tries at most one of them.  Of all other names, only finitely many are taken. */
 #include "kernels/gen/names.h"
 
 #include <stdlib.h>

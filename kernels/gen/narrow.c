@@ -163,7 +163,8 @@ static void put_text(struct str *out, const char *text, const struct elem_type *
             str_add_char(out, *text);
 }
 
-/* Emits a helper for this number of lanes. first: text that its plain C needs before it, or "". */
+/* Emits helper h for this number of lanes. first: text that must stand before the plain C of h, or
+ * "". */
 static void put_helper(struct str *out, const struct narrow_text *x, const struct helper *h,
                        const char *first, int lanes, bool gpu)
 {

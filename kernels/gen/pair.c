@@ -3,8 +3,8 @@
  *     C[2*i] = x;  C[2*i + 1] = y;     ==>     store_pair(&C[2*i], x, y);
  *
  * A store of a warp takes as long when each thread stores 2 bytes as when each stores 4.  The first
- * store moves down to the second one.  The statements between them must neither read its buffer,
- * nor write its element, nor change the registers that it stores. */
+ * store moves down to the second one.  The statements between them must neither read the buffer,
+ * nor write the element of the first store, nor change the registers that it stores. */
 #include "kernels/gen/gen_impl.h"
 
 /* A store that shall move down. stops: whether a load in the way reads its buffer. */

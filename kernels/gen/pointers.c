@@ -4,15 +4,15 @@
  *     acc1 += a[0] * load16(b + 16);      with   const float *b = &B[32768*n_0 + 64*k];
  *
  * A pointer starts at the least address that the line certainly accesses.  So it never points
- * outside of the buffer.  C11 6.5.6 forbids such a pointer even if nothing is accessed through
- * it. */
+ * outside of the buffer.  C11 6.5.6 forbids pointers outside of the buffer even if nothing is
+ * accessed through them. */
 #include "kernels/gen/emit.h"
 
 #define LEAST_USES 2
 
-/* The accesses of a line that have the same base. certain: whether some of them are outside of
- * selects. least: of those, the place with the least rest. again: whether some go through a copy of
- * the pointer (CODE_AGAIN). */
+/* The accesses of a line that have the same base. certain: whether some of the accesses are outside
+ * of selects. least: the place of the one outside of selects that has the least rest. again:
+ * whether some of the accesses go through a copy of the pointer (CODE_AGAIN). */
 struct pointer_group { struct place least; int uses; bool certain, stored, again; };
 
 struct groups { struct emit *m; VEC(struct pointer_group) list; };

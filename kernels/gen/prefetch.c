@@ -7,10 +7,10 @@
  *
  * Each straight line that loads from the buffer prefetches the places that it loads (not those in a
  * select or at picked indices), for a later value of the loop's variable.  Where each iteration of
- * the innermost loop moves a place by s elements, the iterations need a new cache line only every
+ * the innermost loop moves a place by s elements, the place reaches a new cache line only every
  * LINE / s iterations.  Then up to LINE / s places take turns.  For the g places r0 + d*j, j < g,
- * iteration i prefetches only place number j = i % g, at the address that it has in iteration
- * i - j.
+ * iteration i prefetches only place number j = i % g, at the address that this place has in
+ * iteration i - j.
  *
  *     r0 + d*j of all j < g in every iteration   ==>   r0 + (d - s) * (i % g) in iteration i
  *
@@ -28,7 +28,7 @@
 struct ahead {
     struct unit *u;
     int buffer;
-    const struct expr *var, *next;        /* the variable of the loop; the value var + by */
+    const struct expr *var, *next;        /* var: of the loop; next: the value var + by */
     const struct code *inner;  /* the innermost enclosing loop: the loop of var, or one inside it */
     int64_t by;                           /* how many iterations later the elements are read */
     bool said;                            /* whether the current line has its comment */

@@ -1,8 +1,8 @@
 /* Prints code as CUDA C (SPEC N).
  *
- * Every nest with bound loops is a kernel.  The text has no loops for these: their variables are
- * indices of the block and the thread, and their extents are the size of the launch.  The code
- * before, after or between such nests is a kernel of one thread. */
+ * Every nest with bound loops is a kernel.  Bound loops do not stand as loops in the text: their
+ * variables are indices of the block and the thread, and their extents are the size of the launch.
+ * The code before, after or between such nests is a kernel of one thread. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Prints code as the instrumented kernel: the same loops and conditions, and for each statement the
- * addresses that it accesses (ts_trace).  If `counting` is set, the same functions print ts_count,
- * which multiplies by the number of iterations of a loop instead of running it, if no condition or
- * bound inside depends on the loop's variable. */
+ * addresses that it accesses (ts_trace).  If `counting` is set, the same functions print ts_count.
+ * ts_count does not run a loop if no condition or bound inside depends on the loop's variable, but
+ * multiplies by the number of its iterations. */
 #include "kernels/gen/emit.h"
 
 #include <stdio.h>
@@ -138,8 +138,8 @@ static void print_set(struct trace *t, const struct code *c)
         count_use(t, c->site_store, place_bytes(t->m.u, &c->at));
 }
 
-/* Prints the index of a pick.  The instrumented kernel has no data to compute it from, so it is
- * pseudo-random; when accesses are only counted, it is 0. */
+/* Prints the index of a pick.  The instrumented kernel has no data to compute the index from: it is
+ * pseudo-random in ts_trace, and 0 in ts_count. */
 static void print_pick(struct trace *t, const struct code *c)
 {
     struct emit *m = &t->m;

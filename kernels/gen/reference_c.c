@@ -129,8 +129,8 @@ static const struct val *print_picks(struct reference *r, const struct val *v)
     return v;
 }
 
-/* Prints the body of a node's spatial loops: "Conv[..] = " and the value.  For a reduction, prints
- * the loops that accumulate the value in `sum` first. */
+/* Prints the body of a node's spatial loops: "Conv[..] = " and the value.  For a reduction, first
+ * prints the loops that accumulate the value in `sum`. */
 static void print_body(struct reference *r, const struct node *n)
 {
     struct emit *m = &r->m;

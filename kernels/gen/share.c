@@ -2,11 +2,12 @@
  * named register, right before its first use.  After a store to a place, the registers of places
  * that it may overwrite are not used any more.
  *
- * Vector registers are few.  Where a line needs more than there are (for accumulators of a large
- * tile, and inputs that its taps share), the value whose next use is farthest is given up (Belady
- * 1966), and loaded again at this use. Compilers would merge the two loads, and then spill
- * accumulators to keep the value: 0.78 of the speed.  To prevent this, the second load goes through
- * a copy of the pointer (CODE_AGAIN), and the compiler does not know where the copy points. */
+ * Vector registers are few.  A line needs more than there are, for example, when it has the
+ * accumulators of a large tile and inputs that its taps share.  Then the value whose next use is
+ * farthest is given up (Belady 1966), and loaded again at this use.  Compilers would merge the two
+ * loads, and then spill accumulators to keep the value: 0.78 of the speed.  To prevent this, the
+ * second load goes through a copy of the pointer (CODE_AGAIN), and the compiler does not know where
+ * the copy points. */
 #include "kernels/gen/gen_impl.h"
 
 #include <limits.h>
@@ -23,8 +24,8 @@ struct read_value {
     struct place at;
     VEC(int) time;
     int n_past;                           /* how many of these reads are done */
-    struct loaded *now;                   /* the load that holds it now; NULL: in no register */
-    int again;  /* the copy of the pointer that its last load went through; -1: no load yet */
+    struct loaded *now;                   /* the load that has it now; NULL: to be loaded again */
+    int again;  /* the copy of the pointer through which it was last loaded; -1: no load yet */
     struct read_value *next;
 };
 
@@ -64,7 +65,8 @@ static struct read_value *value_new(struct share *s, const struct place *at)
 }
 
 /* First pass: notes a read.  A conditional load can use a value that an unconditional load before
- * it put in a register.  It does not create a value itself: it would then be unconditional. */
+ * it put in a register.  A conditional load does not create a value itself, because the load into
+ * the register would be unconditional. */
 static void note_read(void *ctx, struct code_term *load, bool in_select)
 {
     struct share *s = ctx;

@@ -5,13 +5,13 @@
 
 /* The threads of a long loop take its parts dynamically, so that no thread waits long for another
  * one whose core also did other work. This made a BERT 5 % faster on two cores of a virtual
- * machine.  A part is one iteration, or as many as make up to PART_UPDATES element updates.  So
- * many updates take a core 6 us or longer, and taking a part costs less than 1 us.  A fixed number
- * of parts would not suffice for many threads. A loop with LONG_UPDATES takes a core 0.2 ms.  In
+ * machine.  A part is one iteration, or as many as make up to PART_UPDATES element updates.  These
+ * updates take a core 6 us or longer, and taking a part costs less than 1 us.  A fixed number of
+ * parts would not suffice for many threads. A loop with LONG_UPDATES takes a core 0.2 ms.  In
  * shorter loops, dynamic parts cost more than they save. */
 #define PART_UPDATES 5e5
 #define LONG_UPDATES (32 * PART_UPDATES)
-#define LEAST_ITERATIONS 16               /* of a loop whose parts are taken dynamically */
+#define LEAST_ITERATIONS 16               /* fewest of a loop whose parts are taken dynamically */
 
 static bool depends_on(const struct code *inner, const struct expr *var)
 {

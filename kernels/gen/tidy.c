@@ -31,7 +31,8 @@ static void split_condition(struct exprs *p, const struct expr *e, const struct 
     }
 }
 
-/* Moves the comment of a branch that vanishes to its first statement, unless that has one. */
+/* Moves the comment of a branch that vanishes to the first statement of the branch, unless this
+ * statement has a comment. */
 static void hand_down_note(const struct code *branch)
 {
     struct code *first = branch->body.n ? branch->body.item[0] : NULL;

@@ -66,7 +66,7 @@ int64_t tile_registers(const struct func *f, int buffer, const struct target *t)
 }
 
 /* Whether more registers than t has are live in the straight line of code that takes most cycles.
- * Then *out is the tile that most of them hold. */
+ * Then *out is the tile that takes most of these registers. */
 static bool hot_tile_spills(const struct func *f, const struct target *t, struct tile_spill *out)
 {
     struct gen_work work = {0};
@@ -92,8 +92,8 @@ bool tile_that_spills(const struct func *f, const struct target *t, struct tile_
             return true;
         }
     }
-    /* If more registers are left beside the tiles, no tile spills: code_share keeps only as many
-     * loads as fit into them. */
+    /* If more than OPERANDS registers are left beside the tiles, no tile spills: code_share keeps
+     * only as many loads as fit into the registers that are left. */
     return all + OPERANDS >= t->registers && hot_tile_spills(f, t, out);
 }
 

@@ -13,8 +13,8 @@ int64_t tile_registers(const struct func *f, int buffer, const struct target *t)
  * the number that loaded and broadcast values take in the same loop; 0: the tile alone is too
  * large. */
 struct tile_spill { int tile; int64_t registers, operands; };
-/* Whether the compiler must spill a tile, *out.  If the estimate does not decide this, generates
- * the code and counts its registers. */
+/* Whether the compiler must spill a tile; if so, stores the tile in *out.  If the estimate does not
+ * decide this, generates the code and counts its registers. */
 bool tile_that_spills(const struct func *f, const struct target *t, struct tile_spill *out);
 /* Returns the name of a tile that spills, and appends "spills: takes 32 of 16 vector registers" to
  * *out. Returns NULL if no tile spills. */

@@ -14,7 +14,7 @@ struct lanes { int64_t at[WALK_MOST_THREADS], end[WALK_MOST_THREADS]; };
 
 struct block_walk {
     struct walk *w;
-    int n, warps;  /* threads of the block, and its warps (the last may be incomplete) */
+    int n, warps;  /* n: threads of the block; warps: its warps, the last may be incomplete */
     int64_t block[3];
     int64_t thread[3][WALK_MOST_THREADS];
     /* per variable: its value in each thread; NULL: it has not differed between threads so far */
@@ -100,7 +100,7 @@ static void run_if(struct block_walk *b, const struct walk_node *v, const struct
         run(b, v->body, v->n, &in);
 }
 
-/* Sets *in to the threads of m whose value is below their end. */
+/* Sets *in to the threads of m whose loop has not ended. */
 static void keep_inside(const struct block_walk *b, const struct lanes *l, const struct mask *m,
                         struct mask *in)
 {

@@ -9,8 +9,8 @@
 /* STREAM: a non-temporal store, which is counted, but reaches no cache. */
 enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_STREAM, WALK_PICK };
 
-/* A product in an address: coef * other. var: the number of the variable that `other` is; -1: it is
- * no variable. varies: whether the value differs between the threads of a block. */
+/* A product in an address: coef * other. var: the number of the variable if `other` is one, else
+ * -1. varies: whether the value differs between the threads of a block. */
 struct product { int var; int64_t coef; const struct expr *other; bool varies; };
 
 struct walk_node {

@@ -13,7 +13,7 @@
 /* Operations of one execution of a straight line. */
 struct line_work {
     double vector, scalar, loads, broadcasts, stores, scalar_stores, moves;
-    double chain;                         /* most updates of one register that was set before */
+    double chain;                         /* most updates of a register set before the line */
     int statements;
     double pressure;                      /* vectors that are live at once */
     bool broadcast;                       /* whether is_broadcast holds for one of its products */

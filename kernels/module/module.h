@@ -57,7 +57,7 @@ const struct module_plan *module_plan(struct arena *a, const struct module *m);
  *     void ts_timed(ELEM *const *buffers);
  * ts_apart takes all buffers of the module, each with memory of its own, so that a check can look
  * at intermediates.  ts_timed takes the buffers of ts_entry and one more, of n_calls elements.  If
- * call i takes fewer seconds than element i, ts_timed sets the element to these seconds.
+ * call i takes fewer seconds than element i of this last buffer, ts_timed stores them there.
  *
  * o->name is not used.  Fails as gen_c does. */
 bool module_c(const struct module *m, const struct gen_opts *o, struct str *out, struct err *e);

@@ -41,7 +41,7 @@ static bool is_plain(struct exprs *pool, const struct layout *l)
 }
 
 /* Whether a program that wants its operand in layout `want` can read the tensor in `at` as it is.
- * If the two shapes differ, both must be row-major. */
+ * If at->layout and `want` have different shapes, both must be row-major. */
 static bool same_layout(const struct net_place *at, struct exprs *pool, const struct layout *want)
 {
     const struct layout *copy;
@@ -53,8 +53,8 @@ static bool same_layout(const struct net_place *at, struct exprs *pool, const st
         && layout_memory_equal(pool, copy, want);
 }
 
-/* Appends to k->lines the steps that give a tensor `name`, with the shape of t, the layout
- * `from`. */
+/* Appends steps to k->lines.  They set the layout `from` for the tensor `name`, which has the shape
+ * of t. */
 static bool add_layout_lines(struct linker *k, const char *name, const struct tensor *t,
                              const struct layout *from, struct err *e)
 {
@@ -84,7 +84,7 @@ static bool same_lines(int n, const char *const *x, int m, const char *const *y)
     return same;
 }
 
-/* Returns the task that was chosen for the same text and given lines before; -1: there is none. */
+/* Returns the task that was chosen before for the same text and the same given lines, or -1. */
 static int find_asked(const struct linker *k, const char *spec, bool conversion)
 {
     for (int i = 0; i < k->asked.len; i++) {
@@ -229,8 +229,9 @@ static bool add_call(struct linker *k, int task, int part, const struct part_ope
     return true;
 }
 
-/* Adds a call that converts the tensor in `from` to the layout `want`, whose pool is `pool`; want
- * NULL: to row-major. Returns the buffer of the result; -1: it failed, with *e. */
+/* Adds a call that converts the tensor in `from` to the layout `want`, whose pool is `pool`.  If
+ * `want` is NULL, the call converts it to row-major.  Returns the buffer of the result, or -1 with
+ * *e. */
 static int convert(struct linker *k, struct net_place from, const struct layout *want,
                    struct exprs *pool, struct err *e)
 {

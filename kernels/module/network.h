@@ -32,7 +32,7 @@ struct network_buffer { enum network_role role; int tensor; const struct layout 
 
 struct network {
     const struct graph *graph;
-    const struct graph *whole;  /* the definition: the graph before it was simplified, or `graph` */
+    const struct graph *whole;  /* the graph before simplification, if any; else `graph` */
     struct partition parts;
     int n_tasks; const struct network_task *task;
     const struct module *module;          /* kernel k is task k; buffers are sorted by role */
@@ -51,7 +51,8 @@ typedef bool network_choose_fn(void *ctx, struct arena *a, const char *spec, int
                                struct err *e);
 
 /* Builds the network of a graph of statements in arena a.  The steps cut the graph into kernels
- * (partition.h); they must live as long as a.  If a kernel cannot be built, *e names the kernel. */
+ * (partition.h); their texts must live as long as a.  If a kernel cannot be built, *e names the
+ * kernel. */
 bool network_build(struct arena *a, const struct graph *g, int n_steps, const char *const *step,
                    network_choose_fn *choose, void *ctx, const struct network **out,
                    struct err *e);

@@ -44,7 +44,7 @@ static void add_operand(struct writer *w, const char *name, int tensor)
 }
 
 /* Declares an operand.  as: its dims and shape in the kernel's text. own_dims: whether the dims
- * have the names that they have in *as; if not, they are d0, d1, ... */
+ * have the names that they have in *as; if not, their names are d0, d1, ... */
 static void declare(struct writer *w, const char *name, int tensor, const struct tensor *as,
                     bool own_dims)
 {
@@ -69,7 +69,7 @@ static void declare(struct writer *w, const char *name, int tensor, const struct
     add_operand(w, name, tensor);
 }
 
-/* Returns the name of tensor t in the text if a member written before computes t, else NULL. */
+/* Returns the name of tensor t in the text if a member already written computes t, else NULL. */
 static const char *member_name(const struct writer *w, const struct cut_group *g, int t)
 {
     for (int i = 0; i < w->name_of.len; i++)
@@ -78,8 +78,8 @@ static const char *member_name(const struct writer *w, const struct cut_group *g
     return NULL;
 }
 
-/* Returns the name of tensor t in the text if a member written before computes t, or t is declared
- * as an operand; else NULL. */
+/* Returns the name of tensor t in the text if a member already written computes t, or if t is
+ * declared as an operand; else NULL. */
 static const char *known_name(const struct writer *w, const struct cut_group *g, int t)
 {
     const char *name = member_name(w, g, t);
@@ -131,7 +131,7 @@ static bool product_family(const struct graph *g, const struct graph_statement *
 }
 
 /* Sets w->family to the graph of the family that computes statement s, the main one of the part. If
- * there is none, leaves it NULL. */
+ * no family does, w->family stays NULL. */
 static void find_family(struct writer *w, const struct graph_statement *s)
 {
     const struct graph *g = w->c->g, *family;
@@ -170,9 +170,9 @@ static const char *own_params(struct arena *a, const struct graph *f)
     return text;
 }
 
-/* Returns the tensor of the network that is tensor x of a family, operand i of statement s. If the
- * statement does not list this operand, the network has it as RESULT_X, or as X itself
- * (graph.h). */
+/* Tensor x of a family is operand i of statement s. Returns the tensor of the network that is this
+ * operand. If the statement does not list the operand, its name in the network is RESULT_X, or X
+ * itself (graph.h). */
 static int family_operand(const struct writer *w, const struct graph_statement *s, int i,
                           const struct tensor *x)
 {
@@ -224,7 +224,7 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
     return as;
 }
 
-/* Whether to swap the operands of a sum, product, maximum or minimum, so that the one that the
+/* Whether to swap the operands of a sum, product, maximum or minimum, so that the operand that this
  * kernel computes comes first. Equal kernels then have equal texts. */
 static bool swapped(const struct writer *w, const struct cut_group *g,
                     const struct graph_statement *s)
@@ -233,8 +233,8 @@ static bool swapped(const struct writer *w, const struct cut_group *g,
         && !member_name(w, g, s->arg[0]) && member_name(w, g, s->arg[1]);
 }
 
-/* Returns statement s with the operands added that its family has and s does not list. arg: room
- * for its arguments. */
+/* Returns a copy of statement s that also lists the operands of its family that s leaves out. arg:
+ * room for the arguments of the copy. */
 static struct graph_statement with_own_operands(const struct writer *w,
                                                 const struct graph_statement *s, int *arg)
 {
@@ -266,8 +266,8 @@ static void take_inner_names(struct writer *w, const struct graph_statement *s)
     }
 }
 
-/* Writes statement `own` after the declarations of its operands. main: whether the operands have in
- * the text the shapes that they have in the network; if not, they have shapes that fit w->shape. */
+/* Writes statement `own` after the declarations of its operands. main: whether the operands have
+ * the same shapes in the text as in the network; if not, they have shapes that fit w->shape. */
 static void write_statement(struct writer *w, const struct cut_group *g,
                             const struct graph_statement *own, bool main)
 {

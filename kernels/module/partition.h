@@ -17,19 +17,19 @@
 #define TS_MODULE_PARTITION_H
 #include "kernels/ops/graph.h"
 
-/* An operand of a kernel: `name` is an input or constant in its text; `tensor` is the tensor of the
- * network that this is. */
+/* An operand of a kernel. name: of the input or constant in the kernel's text; tensor: this input
+ * or constant in the network. */
 struct part_operand { const char *name; int tensor; };
 
 struct net_part {
     const char *spec;                     /* the text of the kernel */
-    const char *result;                   /* name of its result in spec */
-    int out;                              /* the tensor of the network that it computes */
+    const char *result;                   /* name of the kernel's result in spec */
+    int out;                              /* the tensor of the network that the kernel computes */
     int n_operands;
     const struct part_operand *operand;
-    /* the tensors of the network that it computes and does not store: all but `out` */
+    /* the tensors of the network that the kernel computes but does not store: all except `out` */
     int n_inner; const int *inner;
-    int first, last;                      /* its first and last statement */
+    int first, last;                      /* the first and last statement of the part */
     /* Whether the part is one statement that only reshapes operand 0 (reshape, identity): it keeps
      * the elements in row-major order. It needs no kernel. */
     bool view;

@@ -91,7 +91,7 @@ static bool rewritten(struct rewrite *r, unsigned passes, int *counts, const str
 }
 
 /* An operator that a pass writes can have an inner tensor with the name of another statement.
- * Composing the graph then fails with ERR_NAME. The next attempt leaves the statements unchanged
+ * Composing the graph then fails with ERR_NAME. The next attempt does not rewrite the statements
  * that can have such an inner tensor. */
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
                     const struct graph **out, int *counts, struct err *e)

@@ -22,8 +22,8 @@ static bool is_weighted(const struct rewrite *r, int i)
            !rewrite_int(r, i, "relu", 0) && !rewrite_has(r, i, "act");
 }
 
-/* channel_dim returns which dim of the result of i has the output channels; weights_dim returns
- * which dim of its weights has them. */
+/* channel_dim returns the dim of the output channels in the result of i; weights_dim returns the
+ * dim of the output channels in the weights of i. */
 static int channel_dim(const struct rewrite *r, int i)
 {
     return rewrite_is_any(r, i, "matmul gmm") ? rewrite_at(r, i)->shape.rank - 1 : 1;
@@ -195,7 +195,7 @@ static const struct op_param *family_param(const char *family, const char *name)
     UNREACHABLE();
 }
 
-/* Whether the parameters of convolution i have no padding, and no sizes of its input. */
+/* Whether the parameters of convolution i give neither padding nor the sizes of its input. */
 static bool is_unpadded(const struct rewrite *r, int i)
 {
     static const char *const sizes[] = { "n", "i", "c", "depth", "h", "w" };
@@ -207,7 +207,7 @@ static bool is_unpadded(const struct rewrite *r, int i)
 }
 
 /* Whether statement `pad` adds zeros: at most `most` before and after each spatial dim, and none
- * elsewhere. Stores their numbers in before[] and after[]. */
+ * elsewhere. Stores the numbers of zeros per dim in before[] and after[]. */
 static bool pads_space(const struct rewrite *r, int pad, int64_t most, int64_t *before,
                        int64_t *after)
 {

@@ -1,17 +1,17 @@
 /* The statements of a graph as a list that passes rewrite.  Only kernels/module/simplify*.c include
  * this.
  *
- * Statements are numbered.  Rewriting one in place keeps its number, name and shape, so that its
- * readers need no change.  Statements that are added come last in the list, and are printed before
- * their readers. */
+ * Statements are numbered.  A statement that is rewritten in place keeps its number, name and
+ * shape, so its readers need no change.  Statements that are added come last in the list, and are
+ * printed before their readers. */
 #ifndef TS_MODULE_SIMPLIFY_IMPL_H
 #define TS_MODULE_SIMPLIFY_IMPL_H
 #include "kernels/base/vec.h"
 #include "kernels/module/simplify.h"
 
-/* A statement, a declaration (op is "input" or "const"), or an inner tensor (op is "").  An inner
- * tensor is one that statement arg[0] computes on the way to its result, and that an output or an
- * argument of another statement names. */
+/* A statement, a declaration (op is "input" or "const"), or an inner tensor (op is "").  Statement
+ * arg[0] computes the inner tensor on the way to its own result.  An inner tensor is in the list
+ * because it is an output of the graph, or an argument of another statement. */
 struct rewrite_stmt {
     const char *name, *op, *params;
     int n_args, *arg;                     /* numbers of statements */
@@ -43,7 +43,7 @@ static inline const struct rewrite_stmt *rewrite_at(const struct rewrite *r, int
 /* Whether the operator of statement i is `op`.  If both a family and an operator for any rank have
  * this name: whether it is the operator for any rank. */
 bool rewrite_is(const struct rewrite *r, int i, const char *op);
-/* Like rewrite_is, for the list ops, which is separated by blanks. */
+/* Whether rewrite_is holds for one of `ops`, a list of names separated by blanks. */
 bool rewrite_is_any(const struct rewrite *r, int i, const char *ops);
 /* Whether i is a statement that has arguments, is neither an output nor fixed, and is read by one
  * argument of one live statement. A pass can then merge i into this reader. */
@@ -62,8 +62,8 @@ int rewrite_list(const struct rewrite *r, int i, const char *name, int64_t *out)
 /* Rewrites statement i in place. */
 void rewrite_set(struct rewrite *r, int i, const char *op, const int *arg, int n_args,
                  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-/* Adds a statement of this shape and returns its number. Its name is that of statement `by` with
- * "_SUFFIX" appended, and with more "_" if the name is taken. */
+/* Adds a statement of this shape and returns its number. The new statement is called like statement
+ * `by`, with "_SUFFIX" appended, and with more "_" if that name is taken. */
 int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tensor *shape,
                 const char *op, const int *arg, int n_args, const char *fmt, ...)
     __attribute__((format(printf, 8, 9)));
@@ -71,7 +71,7 @@ int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tens
  * changes nothing. */
 bool rewrite_replace(struct rewrite *r, int i, int j);
 /* Sets `fixed` for the statement of this name, and for the statements that can have an inner tensor
- * of this name. Returns whether one of these was a statement with arguments and not yet fixed. */
+ * of this name. Returns whether one of these statements has arguments and was not yet fixed. */
 bool rewrite_fix(struct rewrite *r, const char *name);
 /* Returns v as text. Reading the text as a double gives v. If v is a float, the text can be
  * shorter: then reading it as a float gives v. */

@@ -7,7 +7,8 @@
 #include "kernels/ops/compose_ops.h"
 
 /* Reading a graph.  Some statements do not list all their operands, and make the missing inputs and
- * constants themselves.  In the list these are declared, and are arguments of the statement. */
+ * constants themselves.  In r->stmt, such an input or constant has a declaration, and is an
+ * argument of its statement. */
 
 struct graph_reading {
     struct rewrite *r;

@@ -73,8 +73,8 @@ static bool is_centered(const struct rewrite *r, int i, int *x, int *axis)
     return rewrite_is(r, i, "sub") && is_mean(r, arg[1], x, axis) && arg[0] == *x;
 }
 
-/* Whether i is sqrt(variance of x + eps).  The statements that subtract the mean from x for the
- * variance can be others than those for the quotient: exporters write them twice. */
+/* Whether i is sqrt(variance of x + eps).  Exporters may write x - mean twice,
+ * so the statements for the variance can differ from those for the quotient. */
 static bool is_deviation(const struct rewrite *r, int i, int x, int axis, double *eps)
 {
     int square, centered, other, other_axis;

@@ -272,8 +272,8 @@ static int add_front(const struct rewrite *r, int i, int *front, int n)
     return n;
 }
 
-/* Moves the statement with the greatest number in the front to the end of the front: no other one
- * in the front reads it, as long as statements read only statements before them. */
+/* Moves the statement with the greatest number to the end of the front.  No other statement in the
+ * front reads it, as long as statements read only statements with smaller numbers. */
 static void last_to_end(int *front, int n)
 {
     for (int m = 0; m < n - 1; m++)

@@ -50,7 +50,8 @@ struct readiness {
     const struct lowering *in;
     int at;
     const char *axis;
-    /* inlined: the inlined node whose body is examined, at position idx; NULL: that of `node` is */
+    /* inlined: the inlined node whose body is examined, at position idx; NULL: the body of `node`
+     * is examined */
     const struct node *node, *inlined;
     const struct expr *const *idx;
     int late, elsewhere;
@@ -411,7 +412,8 @@ static void note_axes(void *ctx, const struct val *load)
             r->moves[i] |= expr_uses(load->idx[d], r->s->axis[i].var);
 }
 
-/* Returns the innermost loop that the element read depends on and that can prefetch; NULL: none. */
+/* Returns the innermost loop that can prefetch and that moves the element read; NULL: no such
+ * loop. */
 static const char *moving_loop(const struct attach_reading *r)
 {
     for (int i = r->s->n_axes - 1; i >= 0; i--)

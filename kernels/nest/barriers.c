@@ -15,8 +15,9 @@
  * barrier stands only where all threads of the block come equally often: on the
  * path to a loop over threads (tree_shares).
  *
- * The stages of a pipelined tile are written and read in turns, which the barrier of its loop keeps
- * apart (pipeline.c); outside of that loop they are a tile like any other. */
+ * In the pipelined loop, the stages of a tile are written and read in turns.  The barrier of the
+ * loop keeps writes and reads apart (pipeline.c).  Outside of the loop, the stages are a tile like
+ * any other. */
 #include "kernels/nest/lower_impl.h"
 
 #include <string.h>
@@ -111,7 +112,7 @@ static void forget(struct barriers *b)
     memset(b->read, 0, sizeof *b->read * (size_t)b->n);
 }
 
-/* Notes the tiles that loop t uses, because an iteration follows another one, which used them. */
+/* Notes the tiles that loop t uses: when an iteration begins, the one before it has used them. */
 static void note_iteration(struct barriers *b, const struct tree *t)
 {
     find_use(b, t);

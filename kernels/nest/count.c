@@ -1,5 +1,6 @@
-/* Counts the operations that a lowered program executes.  Loops multiply, except where a bound or
- * a guard inside depends on them; those are iterated. */
+/* Counts the operations that a lowered program executes.  A loop multiplies the operations of its
+ * body by its number of iterations.  If a bound or a guard inside depends on the loop variable, the
+ * operations of each iteration are counted instead. */
 #include "kernels/nest/tree.h"
 
 #include <stdlib.h>

@@ -248,9 +248,8 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     return place_store(w, st->s, &st->target, how, v, inside);
 }
 
-/* Notes the value of x at kids[from], where a piece of the loop of axis x begins, if the piece has
- * no loop that would show it: the loop was cut into n > 1 pieces, and this one has a single
- * iteration. */
+/* If the loop of axis x was cut into n > 1 pieces and this piece has a single iteration, no loop
+ * shows the value of x in it.  Then notes the value at kids[from], where the piece begins. */
 static void note_piece(struct low *w, const struct axis *x, int n, struct kids *kids, int from)
 {
     if (n < 2 || !axis_is_fixed(x) || kids->len == from)

@@ -37,8 +37,8 @@ long lower_calls(void);
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
                         struct err *e);
 
-/* Whether `node` can be inlined. One condition is that no element of any node then reads more than
- * 4096 others. */
+/* Whether `node` can be inlined. One condition is that each element of each node then reads at most
+ * 4096 elements. */
 bool lower_inline_check(const struct lowering *in, int node, struct err *e);
 /* Whether the result of `node` can be stored around the caches: each element is stored in memory,
  * and only once. */
@@ -53,9 +53,9 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
 bool lower_prefetch_check(const struct lowering *in, int node, const char *tensor, const char *axis,
                           struct err *e);
 
-/* Returns the expression that a node computes inside `loops` (its own stage, a new one, or the
- * stage that it is attached to), with physical accesses.  The source of a load is a tensor, not a
- * buffer.  *guard: as in low_body (lower_impl.h). */
+/* Returns the expression that a node computes inside `loops`, with physical accesses.  The source
+ * of a load is a tensor, not a buffer.  loops: the stage of the node, a new stage, or the stage
+ * that the node is attached to.  *guard: as in low_body (lower_impl.h). */
 const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,
                                const struct expr **guard);
 #endif

@@ -51,7 +51,8 @@ struct low {
     bool past_tiles;                      /* whether loads do not use tiles (low_body_past_tiles) */
     VEC(int) rebound;                     /* tensors bound since the last low_unbind(-1) */
     int first_shared;                     /* the first buffer of the nest that is being lowered */
-    bool overrun;                         /* whether its tensor blocks overrun (low_overrun) */
+    bool overrun;                         /* whether tensor blocks of this nest may overrun
+                                           * (low_overrun) */
     bool ok;
     struct err *e;
 };
@@ -93,8 +94,8 @@ int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_st
 /* Whether the variable of the axis is a constant, because a cut left one iteration (low_pieces).
  * Such an axis has no loop.  An axis of extent 1 that was not cut keeps its variable and loop. */
 bool axis_is_fixed(const struct axis *x);
-/* Returns the conjunction of the limits of s that must still be checked.  reductions: whether the
- * limits of reductions belong to it. */
+/* Returns the conjunction of the limits of s that must still be checked.  reductions: whether to
+ * include the limits of reductions. */
 const struct expr *stage_inside(struct exprs *p, const struct stage *s, bool reductions);
 
 /* Return the first value of a loop, and the value after its last. */
@@ -135,12 +136,11 @@ void low_each_read(struct low *w, const struct low_reading *r);
  * where its layout has a hole. */
 const struct val *low_init(struct low *w, int node, const struct expr *const *index);
 
-/* Returns v, a term of a sum, without the conditions outside of which it is 0, and adds these to
- * *guard (NULL: always).  A term select(c, x, 0) or select(c, x, 0) * y becomes x or x * y with c
- * in *guard, so that terms that add nothing cost nothing.  Transposed convolutions skip three of
- * four taps that way, and convolutions skip the taps in an inlined padding.  In a factor of a
- * product, a condition on the variable that s vectorizes stays a select, because all lanes execute
- * together. */
+/* Moves conditions from v, a term of a sum, to *guard (NULL: always true), and returns the rest of
+ * v.  select(c, x, 0) becomes x, and select(c, x, 0) * y becomes x * y, with c in *guard.  Terms
+ * that add nothing then cost nothing: transposed convolutions skip three of four taps that way, and
+ * convolutions skip the taps in an inlined padding.  In a factor of a product, a condition on the
+ * variable that s vectorizes stays a select, because all lanes execute together. */
 const struct val *low_summand(struct low *w, const struct val *v, const struct stage *s,
                               const struct expr **guard);
 

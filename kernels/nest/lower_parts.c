@@ -223,8 +223,8 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
 static const struct val *point_load(void *ctx, const struct val *load);
 
 /* Whether accesses to a tensor must use the canonical copy of an unfolded element.  Other accesses
- * read a copy that depends on the loop bounds.  That would be wrong where a loop inside of a tile
- * is cut: its bounds are then not those that the tile was made for. */
+ * read a copy that depends on the loop bounds.  This copy would be wrong where a loop inside of a
+ * tile is cut, because the loop then has other bounds than those that the tile was made for. */
 static bool one_copy(const struct point *pt, int tensor)
 {
     const struct binding *b = &pt->w->bound[tensor];
@@ -329,7 +329,8 @@ static bool lanes_agree(const struct stage *s, const struct expr *e)
     return true;
 }
 
-/* Moves the conjuncts of e that are equal in all lanes to *guard. Returns the others, or NULL. */
+/* Moves the conjuncts of e that are equal in all lanes to *guard. Returns the rest of e, or NULL if
+ * no conjunct is left. */
 static const struct expr *uniform_part(struct exprs *p, const struct stage *s,
                                        const struct expr *e, const struct expr **guard)
 {
@@ -344,7 +345,8 @@ static const struct expr *uniform_part(struct exprs *p, const struct stage *s,
     return NULL;
 }
 
-/* Moves the conditions of the factors of product v to *guard. Returns v without them. */
+/* Moves the conditions of the factors of product v to *guard, where they are equal in all lanes.
+ * Returns v without the conditions that were moved. */
 static const struct val *factor(struct low *w, const struct val *v, const struct stage *s,
                                 const struct expr **guard)
 {

@@ -21,7 +21,7 @@ bool axis_is_fixed(const struct axis *x)
 }
 
 /* Returns s with axis i limited to [first, first + extent).  *value replaces the variable of the
- * axis: it is first plus a variable from 0, or the constant first when extent is 1. */
+ * axis: `first` plus a variable that begins at 0, or the constant `first` when extent is 1. */
 static struct stage *narrowed(struct low *w, const struct stage *s, int i, int64_t first,
                               int64_t extent, const struct expr **value)
 {
@@ -97,7 +97,7 @@ static int cut(struct low *w, const struct nest_state *st, int i, int l, struct 
     int64_t c, k, reach;
     int n = 0;
     if (!limit_form(w, st->s, i, lim, &c, &k, &reach))
-        UNREACHABLE();                    /* limit_of chose it */
+        UNREACHABLE();                    /* limit_of has checked the form */
     int64_t full = clamp(floor_div(lim->below - 1 - k - reach, c) + 1, x->extent);
     int64_t some = clamp(floor_div(lim->below - 1 - k, c) + 1, x->extent);
     if (w->overrun && some > full) {

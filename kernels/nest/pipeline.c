@@ -82,7 +82,7 @@ static bool refuse_copy(struct low *w, const char *tile, const char *why, const 
     return err_fix(w->e, "%s", fix);
 }
 
-/* Whether asynchronous copies can do what t does: it copies memory to a shared tile, 4, 8 or 16
+/* Whether t can become asynchronous copies: t must copy global memory to a shared tile, 4, 8 or 16
  * bytes at a time.  Sets w->e if t fills a tile in another way.  *buffer: the tile; -1: t is no
  * loop over threads. */
 static bool can_copy(struct low *w, const struct tree *t, int *buffer)

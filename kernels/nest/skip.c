@@ -10,13 +10,14 @@
  *
  * There are four rewrites, for conjuncts 0 <= c*v + rest of the guards below the loop of v:
  *   tighten  If every store below has the conjunct, and no variable of an inner loop occurs in it,
- *            it becomes a bound of v.  In a short loop, so does any condition on v alone that
- *            holds in one range: (1 + v) % 2 == 0, for example, for the taps of one phase of a
- *            transposed convolution.
+ *            it becomes a bound of v.  In a short loop, a condition on v alone that holds in one
+ *            range also becomes a bound, for example (1 + v) % 2 == 0 for the taps of one phase of
+ *            a transposed convolution.
  *   cut      If the conjunct has variables of unrolled inner loops, it always holds outside of
  *            known border iterations.  The loop is cut into border, middle and border, and only the
  *            borders test the conjunct.  A narrow border is cut into single iterations.  A wide
- *            border stays a loop: cutting two nested loops so would multiply the code.
+ *            border stays a loop, because the code of single iterations of two nested loops would
+ *            be too long.
  *   range    In the border, a short reduction around an unrolled tile is cut where another part of
  *            the tile becomes valid.  Each range computes the valid part of the tile.
  *   unroll   For less simple conditions, such a reduction is unrolled.  The numbers of the tap and
@@ -28,7 +29,7 @@
 #define MAX_SINGLE 4  /* most iterations of a loop that is cut into single iterations */
 #define MAX_BORDER 4  /* most iterations of a border that is cut into single iterations */
 #define MAX_TAPS 8  /* most iterations of a short loop (tighten, range and unroll) */
-#define MAX_WRITTEN 256                   /* most elements of the tile times taps, unrolled */
+#define MAX_WRITTEN 256                   /* unroll: most elements of the tile times taps */
 
 static bool has(const struct expr *guard, const struct expr *c)
 {
@@ -105,7 +106,7 @@ static const struct tree *loop_of(const struct tree *t, const struct expr *v)
 
 /* A condition x < y in the form 0 <= c*v + reach + rest.  reach, in [lo, hi], has the terms of
  * loops inside the loop of v; rest has the terms of loops around it, and the constant.  inner:
- * whether a loop inside has a term; unrolled: whether an unrolled one has. */
+ * whether a loop inside has a term; unrolled: whether an unrolled loop inside has a term. */
 struct form {
     int64_t c, lo, hi;
     const struct expr *rest;
@@ -246,7 +247,7 @@ static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
 }
 
 /* Cuts t into border, middle and border.  Returns false when the bounds of t or of its middle are
- * not constant, or when that would gain nothing. */
+ * not constant, or when cutting t would gain nothing. */
 static bool cut(struct skip *s, const struct tree *t, struct kids *out)
 {
     struct exprs *p = s->p;
@@ -330,9 +331,9 @@ static int64_t form_at(const struct form *f, int64_t v, int64_t inner)
     return f->c * v + f->step * inner + f->rest->value;
 }
 
-/* Finds where to cut t.  Returns false unless t is a short reduction with constant bounds, each
- * condition on its variable involves exactly one loop inside and no loop around, that loop is
- * unrolled, and all stores in it have the condition. */
+/* Finds where to cut t.  Returns true only if t is a short reduction with constant bounds, and the
+ * following holds for each condition on its variable: the condition uses one loop inside t and no
+ * loop around t, the loop inside is unrolled, and all stores in that loop have the condition. */
 static bool find_ranges(struct skip *s, const struct tree *t, struct ranges *r)
 {
     struct exprs *p = s->p;

@@ -93,8 +93,8 @@ static bool accept(struct stage *t, const struct stage **out, struct err *e)
     return true;
 }
 
-/* Appends the divisors "1 2 4 8 16 32", for messages.  Only small ones are tried: a prime of 10^12
- * would take too long. */
+/* Appends the small divisors of extent, "1 2 4 8 16 32", for messages.  A search for all divisors
+ * would take too long for a prime of 10^12. */
 static void list_divisors(struct str *out, int64_t extent)
 {
     int shown = 0;

@@ -65,7 +65,8 @@ struct stage {
 
 const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,
                               const struct layout *out);
-/* Whether the tile of cache_write keeps partial sums, because a reduction is inside of its loop. */
+/* Whether the tile of cache_write keeps partial sums: a reduction is inside of the loop at which
+ * the tile is. */
 bool stage_tile_sums(const struct stage *s);
 /* Returns the innermost axis outside of all reductions, or -1. */
 int stage_above_sums(const struct stage *s);
@@ -87,8 +88,9 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
 bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
                    const struct stage **out, struct err *e);
 /* Annotates an axis as vectorize, unroll or parallel, or binds it to an index of a GPU; LOOP_SERIAL
- * removes the annotation (on a loop of a tensor block: that of all its loops).  The lanes of a
- * vectorized reduction are combined to one value after its last iteration. */
+ * removes the annotation.  On a loop of a tensor block, LOOP_SERIAL removes the annotations of all
+ * loops of the block.  The lanes of a vectorized reduction are combined to one value after its last
+ * iteration. */
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
                     const struct stage **out, struct err *e);
 /* Makes a tensor block of three loops: over 16 rows, 16 columns, and 16 (f32: 8) steps of a sum.  A
@@ -129,8 +131,8 @@ bool stage_pipeline(struct exprs *p, const struct stage *s, int axis, int64_t st
 bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                     int64_t by, const struct stage **out, struct err *e);
 /* Checks every rule that concerns one stage alone (vector axis innermost, no parallel reduction,
- * ...).  If a tile is inside a vectorized loop, the fix is STAGE_PUT_TILE and the name of a loop
- * that can have it, if there is one. */
+ * ...).  If a tile is inside a vectorized loop and another loop can have the tile, the fix in *e is
+ * STAGE_PUT_TILE and the name of that loop. */
 #define STAGE_PUT_TILE "put the tile at "
 bool stage_check(const struct stage *s, struct err *e);
 

@@ -167,8 +167,8 @@ static bool check_unrolled(const struct stage *s, struct err *e)
     return body <= MAX_UNROLLED;
 }
 
-/* Refuses the accumulator tile inside the outermost `depth` loops: it has more than MAX_TILE
- * elements, or else `rank` dims, more than MAX_DIMS. */
+/* Refuses the accumulator tile inside the outermost `depth` loops: elems is more than MAX_TILE, or
+ * else rank is more than MAX_DIMS. */
 static bool refuse_tile(const struct stage *s, int depth, int64_t elems, int rank, struct err *e)
 {
     bool large = elems > MAX_TILE;
@@ -197,7 +197,7 @@ static bool refuse_tile(const struct stage *s, int depth, int64_t elems, int ran
                    large ? "" : ", or fuse some of those inside");
 }
 
-/* Checks the size of the accumulator tile, of cache_write or of sums that need one. */
+/* Checks the size of the accumulator tile, which cache_write makes or the sums need. */
 static bool check_tile(const struct stage *s, struct err *e)
 {
     int depth = stage_tile_depth(s), rank = 0;

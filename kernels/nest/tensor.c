@@ -4,7 +4,7 @@
 #include "kernels/nest/stage.h"
 
 /* Returns the condition of the first store or select in t that has one, or NULL.  If a loop of a
- * tensor block in t leaves out iterations, sets *cut to it. */
+ * tensor block in t leaves out iterations, sets *cut to this loop. */
 static const struct expr *find_condition(const struct tree *t, const struct tree **cut)
 {
     if (t->kind == TREE_STORE) {
@@ -44,8 +44,8 @@ static void see_operands(const struct tree *t, struct not_shared *x)
         val_each_load(t->value, see_operand, x);
 }
 
-/* Refuses a block that is not four whole loops around one store. short_sum: whether the loop of its
- * sum has another number of steps than tensor cores need. */
+/* Refuses a block that is not four whole loops around one store. short_sum: whether the loop of the
+ * sum has a number of steps that tensor cores cannot execute. */
 static bool refuse_shape(const struct buffer *buffer, const struct tree *t, bool short_sum,
                          const char *of, struct err *e)
 {

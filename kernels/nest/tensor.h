@@ -11,10 +11,13 @@
 #define TS_NEST_TENSOR_H
 #include "kernels/nest/tree.h"
 
-/* A tensor block, with lane = 4 * row + column.  a: the load indexed by rows and sum; its indices
- * a_idx use only the variables of the loops sum and rows and of outer loops, and row.  b: the load
- * indexed by sum and columns; its indices b_idx use only the variables of the loops sum, columns
- * and pair and of outer loops, and column. */
+/* A tensor block, with lane = 4 * row + column.
+ *
+ *   a      the load indexed by rows and sum
+ *   a_idx  its indices; they use only `row` and the variables of sum, rows and outer loops
+ *   b      the load indexed by sum and columns
+ *   b_idx  its indices; they use only `column` and the variables of sum, columns, pair and outer
+ *          loops */
 struct tensor_block {
     const struct tree *sum, *rows, *columns, *pair, *store;
     const struct val *a, *b;

@@ -12,10 +12,10 @@
 
 /* The box of physical indices of a tensor that stage s reads inside its first pos loops:
  *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
- * The box is the whole dim where access - origin depends on outer loops, where it or origin may be
- * negative, and where the access depends on data; it is the whole tensor if several loads read the
- * tensor.  A tile that a block shares holds what all threads of the block read: for such a tile,
- * the loops over threads count as inner loops, though they enclose it. */
+ * The box is the whole dim where access - origin depends on outer loops, where origin or access -
+ * origin may be negative, and where the access depends on data.  It is the whole tensor if several
+ * loads read the tensor.  A tile that a block shares holds what all threads of the block read: for
+ * such a tile, the loops over threads count as inner loops, though they enclose it. */
 struct region {
     struct low *w;
     const struct stage *s;
@@ -93,7 +93,7 @@ struct tile {
     struct region r;
     const struct layout *l;
     int buffer;
-    const struct expr *var[MAX_DIMS], *index[MAX_DIMS];  /* loop variables; physical indices */
+    const struct expr *var[MAX_DIMS], *index[MAX_DIMS];  /* var: of loops; index: physical */
     const struct expr *inside;  /* the condition that `index` is inside the tensor */
 };
 

@@ -281,7 +281,7 @@ static void verify(struct verifier *v, const struct tree *t)
         v->in_scope[t->buffer] = true;
     else
         verify_loop(v, t);
-    v->guarded = guarded || t->begin; /* bounds can hold a guard that index ranges do not show */
+    v->guarded = guarded || t->begin; /* bounds can keep an index with a wider range inside */
     vec_push(&v->path, t);
     for (int i = 0; i < t->n_kids; i++)
         verify(v, t->kid[i]);

@@ -10,11 +10,11 @@
 #define TS_NEST_TREE_H
 #include "kernels/layout/layout.h"
 
-/* How a loop runs.  THREADS: the threads of a block share the iterations.  Whoever runs the tree in
- * order (the interpreter) may execute all iterations for every thread: this stores the same values
- * again.  TENSOR: one of four loops around one store, whose iterations a warp executes all together
- * (tensor.h).  BLOCK_X .. THREAD_Z: each iteration is a block of a GPU's grid, or a thread of a
- * block, with this index (SPEC N). */
+/* How a loop runs.  THREADS: the threads of a block share the iterations.  The interpreter, which
+ * runs the tree in order, may execute all iterations for every thread: it then stores the same
+ * values several times.  TENSOR: one of four loops around one store, whose iterations a warp
+ * executes all together (tensor.h).  BLOCK_X .. THREAD_Z: each iteration is a block of a GPU's
+ * grid, or a thread of a block, with this index (SPEC N). */
 enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL, LOOP_THREADS,
                 LOOP_TENSOR,
                 LOOP_BLOCK_X, LOOP_BLOCK_Y, LOOP_BLOCK_Z,
@@ -61,8 +61,8 @@ struct swizzle { int shift; int64_t mask; };
 struct buffer {
     const char *name;                /* "Conv"; the accumulator tile of Conv is "Conv_acc", the tile
                                       * of Inp is "Inp_tile" */
-    int tensor;                      /* graph tensor that it holds, also for tiles: its misses are
-                                      * attributed to the tensor */
+    int tensor;                      /* graph tensor of the buffer or tile: the misses of the buffer
+                                      * are attributed to this tensor */
     const struct elem_type *type;
     enum memory_scope memory;
     struct swizzle swizzle;
@@ -102,7 +102,8 @@ struct tree {
     /* Asynchronous copies to shared tiles (pipeline.c). wait: before the barrier, each thread waits
      * until at most its last wait - 1 groups of copies are under way; 0: it does not wait.  commit:
      * whether, after this tree, the copies since the last commit become a group.  pipelined:
-     * whether this is a loop whose tiles have stages, or the loop of the first copies before it. */
+     * whether this is a loop whose tiles have stages, or the loop before such a loop that makes its
+     * first copies. */
     int wait;
     bool commit, pipelined;
     /* LOOP, SCOPE, STORE: the node (stage) that it belongs to. */
@@ -161,20 +162,20 @@ int64_t func_shared_bytes(const struct func *f);  /* the most that one of its tr
 
 void tree_verify(const struct func *f);  /* calls fail() when a requirement does not hold */
 
-/* Returns the number of float operations in one call of f; a multiply-add counts 2.  f executes
- * fewer than the operator is defined with when it skips taps in the padding, and more when it
- * recomputes values.  0: f is too irregular to be counted in reasonable time. */
+/* Returns the number of float operations in one call of f; a multiply-add counts 2.  If f skips
+ * taps in the padding, the number is less than in the definition of the operator; if f recomputes
+ * values, it is more.  0: f is too irregular to be counted in reasonable time. */
 double func_flops(const struct func *f);
 /* Returns how many of the operations of func_flops are in tensor blocks. */
 double func_tensor_flops(const struct func *f);
 
-/* Returns the number of float operations that the result of f needs: the smaller of `asked`, those
- * of its definition, and those that f executes (func_flops; if that is 0, `asked`).  So work that f
- * skips or repeats does not count. */
+/* Returns the number of float operations that the result of f needs: the smaller of func_flops and
+ * `asked`, or `asked` if func_flops is 0.  asked: the number of operations in the definition of the
+ * result.  Work that f skips or repeats therefore does not count. */
 double func_needed(const struct func *f, double asked);
 
-/* Returns the number of additions or maxima by which `node` accumulates in one call of f.  Those of
- * values with a condition (select) are left out.  However f is compiled, it executes at least this
+/* Returns the number of additions or maxima by which `node` accumulates in one call of f.  A value
+ * with a condition (select) does not count.  However f is compiled, it executes at least this
  * number.  0: f is too irregular to be counted. */
 double func_sums(const struct func *f, int node);
 
@@ -186,7 +187,7 @@ double func_statements(const struct func *f, int lanes);
  * vector is stored or loaded element by element.  axis: the loop; adjacent: the innermost enclosing
  * loop that moves the access to the next element, or NULL. */
 struct lanes_apart { const char *axis, *buffer, *adjacent; int64_t stride; bool load; };
-/* Finds the first such store or, if there is none, the first such load, except those of nests that
- * only copy; false: there is neither. */
+/* Finds the first such store or, if there is none, the first such load.  Loads of nests that only
+ * copy do not count.  Returns false if there is neither. */
 bool func_lanes_apart(const struct func *f, struct lanes_apart *out);
 #endif

@@ -71,8 +71,8 @@ struct onnx_model {
     struct arena *arena;
     void *data;                           /* the bytes of the file; large f32 tensors lie in them */
     const char *file;                     /* path of the file; NULL: read from memory */
-    const struct onnx_file *external;     /* other files with its data (onnx_external.h) */
-    const char *name, *producer;          /* name of the graph; program that wrote it, or "" */
+    const struct onnx_file *external;     /* files beside the model, with data of tensors */
+    const char *name, *producer;  /* names of the graph, and of the program that wrote it or "" */
     int64_t opset, ir;                    /* versions of the operators and of the file format */
     int n_nodes, n_init, n_in, n_out, n_declared;
     const struct onnx_node *node;
@@ -89,10 +89,11 @@ bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model *
                struct err *e);
 bool onnx_load(const char *path, struct onnx_model **out, struct err *e);
 void onnx_free(struct onnx_model *m);
-/* Sets open dims from a text like "batch=1,sequence=128".  Fails when the text has another form, a
- * size is not positive or too large, or no open dim of an input has a given name. */
+/* Sets open dims from a text like "batch=1,sequence=128".  Fails when the text has another form,
+ * when a size is too large or not positive, or when no open dim of an input has one of the
+ * names. */
 bool onnx_set_dims(struct onnx_model *m, const char *dims, struct err *e);
-void onnx_open_dims(struct onnx_model *m);  /* makes dims open again that onnx_set_dims has set */
+void onnx_open_dims(struct onnx_model *m);  /* opens the dims that onnx_set_dims has set */
 /* Reads a file with a single tensor, such as test data. */
 bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tensor **out,
                       struct err *e);
@@ -121,8 +122,8 @@ bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *gi
                  struct onnx_graph *out, struct err *e);
 void onnx_graph_free(struct onnx_graph *g);
 /* Returns the data, as floats, of the initializer `name`, or of the value `name` that nodes compute
- * from constants.  Returns NULL when the model has no such constant, when all elements of a
- * computed one share one number (`one`), or when float32 cannot hold one of its integers exactly.
+ * from constants.  Returns NULL when the model has no such constant, when one number (`one`) stands
+ * for all elements of a computed value, or when float32 cannot hold one of its integers exactly.
  * The result lives as long as the model.  For a name that ends in ?DIMS, the value is computed with
  * these sizes of open dims (onnx_set_dims). */
 const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name);

@@ -82,9 +82,9 @@ static int permute(struct imp *im, int x, const struct labels *from, const struc
     return from->n > 1 ? onnx_emit_transpose(im, x, perm) : x;
 }
 
-/* Appends to *out the letters of *l that are in *a (in_a false: not in *a), and in *b (in_b false:
- * not in *b).  Returns the product of their sizes; *s is the shape of the tensor with the letters
- * *l. */
+/* Appends the letters of *l to *out that pass two tests: they are in *a exactly if in_a is set, and
+ * in *b exactly if in_b is set.  Returns the product of the sizes of these letters. *s: the shape
+ * of the tensor with the letters *l. */
 static int64_t take(struct labels *out, const struct labels *l, const struct shape *s,
                     const struct labels *a, bool in_a, const struct labels *b, bool in_b)
 {

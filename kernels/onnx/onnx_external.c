@@ -9,7 +9,7 @@
 
 #include "kernels/base/str.h"
 
-/* Adds the file to the list, unless it is there. */
+/* Adds the file to *x->files, unless it is in this list. */
 static void note_file(struct onnx_external *x, const char *path, const struct stat *st)
 {
     for (const struct onnx_file *f = *x->files; f; f = f->next)

@@ -9,7 +9,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/err.h"
 
-/* A file from which data of a model were read. st: its state then. */
+/* A file from which data of a model were read. st: the state of the file at that time. */
 struct onnx_file { const struct onnx_file *next; const char *path; struct stat st; };
 
 struct onnx_external {
@@ -18,7 +18,7 @@ struct onnx_external {
     size_t n;                             /* number of bytes to read, from `offset` on */
     int fd;
     struct arena *a;
-    const struct onnx_file **files;       /* the list, in arena a, that gets the file */
+    const struct onnx_file **files;       /* the opened file is added to this list, in arena a */
 };
 
 /* Opens the file, and checks that it lies in the folder and has enough bytes.  Allocate memory for

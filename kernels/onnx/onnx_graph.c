@@ -490,8 +490,8 @@ static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_
     return copy;
 }
 
-/* Visits all nodes of m again.  Returns the data of a value that they compute from constants, in
- * the arena of the model; NULL: there is no such value. */
+/* Visits all nodes of m again, and copies the data of value `name`, which they compute from
+ * constants, into the arena of the model.  Returns NULL when there are no such data. */
 static const struct onnx_tensor *computed(const struct onnx_model *m, const char *name)
 {
     struct onnx_graph g;
@@ -508,8 +508,9 @@ static const struct onnx_tensor *computed(const struct onnx_model *m, const char
     return t;
 }
 
-/* For an initializer, no node is visited.  In NAME?DIMS both parts may contain a '?', and a value
- * without DIMS may be called so: each '?' is tried, the last one first. */
+/* An initializer is found without visiting nodes.  In NAME?DIMS, NAME and DIMS may contain a '?',
+ * too: each '?' is tried as the separator, the last one first.  A value without DIMS may also have
+ * a name with a '?': at the end, the whole text is tried as the name. */
 const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name)
 {
     const struct onnx_tensor *t = NULL;

@@ -34,7 +34,8 @@ struct stmt {
     /* want: the model's name for the result, or NULL; name: the name that the statement gets */
     const char *want, *name;
     const char *value;  /* of op "input" or "const": name of the value in the model, or "" */
-    /* of a constant, or integers given for an input, as floats unless im->folding; else NULL */
+    /* data of a constant, or the integers given for an input; else NULL.  They are converted to
+     * floats, except while im->folding is set. */
     const struct onnx_tensor *data;
     int node;                             /* index of the node that this statement translates */
     bool live;                            /* whether an output of the model needs it */
@@ -64,10 +65,10 @@ struct imp {
     bool folding;  /* new statements serve to evaluate a constant (onnx_fold) */
     const struct onnx_node *n;            /* the node that is being translated, */
     int node;                             /* and its index */
-    /* type of its results: that of input 0, or float if input 0 is not numeric; a handler may set
-     * another */
+    /* type of the node's results: that of input 0, or float if input 0 is not numeric; a handler
+     * may set another type */
     int type;
-    const char *reason;                   /* why this node is not supported; NULL: no reason yet */
+    const char *reason;                   /* why the node is not supported; NULL: no reason yet */
 };
 
 /* Sets the reason why the node is not supported.  Returns false, so that
@@ -82,8 +83,8 @@ struct value *onnx_find_value(struct imp *im, const char *name);  /* NULL: no va
 bool onnx_is_int(int type);
 bool onnx_is_number(int type);
 double onnx_number(const struct onnx_tensor *t, int64_t k);      /* element k */
-/* Returns t with its data as floats.  Returns NULL when t has an integer that float32 cannot hold
- * exactly, and sets *bad to it. */
+/* Returns t with its data as floats.  If t has an integer that float32 cannot hold exactly, sets
+ * *bad to this integer and returns NULL. */
 const struct onnx_tensor *onnx_as_floats(struct arena *a, const struct onnx_tensor *t,
                                          double *bad);
 
@@ -96,7 +97,7 @@ struct value *onnx_in_value(struct imp *im, int i);
 /* Set *s to the statement of input i, or of value v; its result is a tensor of floats. */
 bool onnx_in_stmt(struct imp *im, int i, int *s);
 bool onnx_value_stmt(struct imp *im, struct value *v, int *s);
-/* Reads input i, a constant tensor of integers, into out[max].  Sets *n to the number of them. */
+/* Reads input i, a constant tensor of integers, into out[max].  Sets *n to their number. */
 bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
 /* onnx_in_float reads input i, a single constant number; onnx_in_floats reads up to max numbers. */
 bool onnx_in_float(struct imp *im, int i, double *out);
@@ -112,7 +113,8 @@ bool onnx_attr_ints(struct imp *im, const char *name, int64_t *out, int max, int
 bool onnx_axis_in(struct imp *im, int64_t axis, int rank, int *out);
 
 /* Statements.  onnx_emit and its variants append the statements that are needed, and return (or set
- * *out to) the index of the one that computes the result. fmt: its parameters, like "axis=%d". */
+ * *out to) the index of the statement that computes the result. fmt: the parameters of that
+ * statement, like "axis=%d". */
 int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 int onnx_emit1(struct imp *im, const char *op, int x);  /* the result has the shape of x */
@@ -131,12 +133,12 @@ int onnx_emit_expand(struct imp *im, int x, const struct shape *to);
 bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out);
 int onnx_emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value);
 void onnx_add_constant(struct imp *im, const struct onnx_tensor *t);
-/* Declare a constant: onnx_emit_number one number, onnx_emit_data an array that the importer has
- * computed, under the name NODE/what. */
+/* onnx_emit_number declares one number as a constant.  onnx_emit_data declares an array that the
+ * importer has computed as a constant with the name NODE/what. */
 int onnx_emit_number(struct imp *im, double v);
 int onnx_emit_data(struct imp *im, const char *what, const struct shape *shape, const f32 *data);
-/* Multiplies x by a matrix along one axis: the axis has n elements before, `to` elements after, and
- * the matrix has n x `to`. */
+/* Multiplies x by a matrix along one axis.  The matrix has n rows, where n is the extent of the
+ * axis in x, and `to` columns; in the result the axis has the extent `to`. */
 bool onnx_emit_along(struct imp *im, int x, int axis, const f32 *matrix, int64_t to, int *out);
 const struct shape *onnx_shape_of(const struct imp *im, int s);
 const char *onnx_shape_text(struct imp *im, const struct shape *s, const char *sep);

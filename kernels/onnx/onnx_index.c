@@ -109,8 +109,8 @@ static bool gather_elements(struct imp *im)
                                    axis));
 }
 
-/* Translates GatherND: merges the indexed dims into one.  The index there is the sum of the given
- * indices, each times the stride of its dim. */
+/* Translates GatherND: merges the indexed dims into one.  The index into the merged dim is the sum
+ * of the given indices, each times the stride of its dim. */
 static bool gather_nd(struct imp *im)
 {
     int64_t batch = onnx_attr_int(im, "batch_dims", 0), stride = 1, rows = 1;
@@ -160,8 +160,8 @@ static bool too_large(struct imp *im, int64_t n, int64_t m)
            !onnx_refuse(im, "a matrix of %lld x %lld is too large", (long long)n, (long long)m);
 }
 
-/* Emits a constant tensor of this rank.  Its n elements first, first + step, ... lie along one
- * axis; the other dims are 1. */
+/* Emits a constant tensor of this rank.  Its n elements lie along one axis, and are first,
+ * first + step, ...; the other dims are 1. */
 static int numbers_along(struct imp *im, int rank, int axis, int64_t n, double first, double step)
 {
     struct shape s = { .rank = rank };
@@ -443,7 +443,7 @@ static bool emit_loss(struct imp *im, int x, int at, int weight, int *out)
 }
 
 /* Translates NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss.  SoftmaxCrossEntropyLoss is
- * the other loss of logsoftmax(x), which can be output 1. */
+ * NegativeLogLikelihoodLoss of logsoftmax(x); logsoftmax(x) itself can be output 1. */
 static bool loss(struct imp *im)
 {
     int x, at, weight = -1, y;

@@ -189,8 +189,8 @@ static bool general_power(struct imp *im, int x, int y, int *out)
            onnx_emit_where(im, none, one, size, out);
 }
 
-/* Translates Pow.  A constant whole exponent from 1 to 16 becomes a chain of products, 0.5 a
- * square root. */
+/* Translates Pow.  With a constant whole exponent from 1 to 16 it becomes a chain of products, with
+ * the exponent 0.5 a square root. */
 static bool power(struct imp *im)
 {
     int x, y;
@@ -403,7 +403,8 @@ static bool softmax(struct imp *im)
 }
 
 /* Sets *dims to the set of dims that a reduction over `rank` dims reduces.  The axes are the second
- * input or an attribute.  Without axes, the set has all dims, or none if noop_with_empty_axes. */
+ * input or an attribute.  Without axes, the set has all dims, or no dim if noop_with_empty_axes is
+ * set. */
 static bool reduce_dims(struct imp *im, int rank, unsigned *dims)
 {
     int64_t axes[ONNX_MAX_RANK];
@@ -493,8 +494,8 @@ static bool reduce_prod(struct imp *im)
     return true;
 }
 
-/* Translates GroupNormalization.  Before opset 21, scale and bias have one element per group, later
- * one per channel.  Their length decides here, not the opset. */
+/* Translates GroupNormalization.  Before opset 21, scale and bias have one element per group; from
+ * opset 21 on, one per channel.  Here the lengths of scale and bias decide, not the opset. */
 static bool groupnorm(struct imp *im)
 {
     int64_t groups = onnx_attr_int(im, "num_groups", 0);

@@ -98,7 +98,7 @@ static bool flatten(struct imp *im)
     return reshaped(im, &to);
 }
 
-/* Sets *set to the axes in the second input or in axes=, which count the dims of a tensor of this
+/* Sets *set to the axes that the second input or axes= lists.  They are axes of a tensor of this
  * rank. *given: whether the node has axes at all. */
 static bool axes_of(struct imp *im, int rank, unsigned *set, bool *given)
 {
@@ -246,8 +246,8 @@ static bool slice(struct imp *im)
     return onnx_done(im, x);
 }
 
-/* Translates Split into the parts of its second input or of split=, or into equal parts (from opset
- * 18 on, the last one may be smaller). */
+/* Translates Split.  The second input or split= gives the sizes of the parts.  If both are missing,
+ * the parts are equal; from opset 18 on, the last part may then be smaller. */
 static bool split(struct imp *im)
 {
     enum { MAX_PARTS = 256 };

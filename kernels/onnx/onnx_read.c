@@ -18,9 +18,9 @@ enum {
 };
 #define MAX_ELEMS ((int64_t)1 << 31)
 
-/* m: NULL for a single tensor. what: the data's name in errors. folder: the model's, with a / at
- * its end; NULL: a model in memory, or a single tensor. owned: whether the bytes of the file live
- * as long as the arena, so that tensors may point into them. */
+/* m: NULL for a single tensor. what: the data's name in errors. folder: the folder of the model's
+ * file, ending in /; NULL for a model in memory and for a single tensor. owned: whether the bytes
+ * of the file live as long as the arena, so that tensors may point into them. */
 struct onnx_reader {
     struct arena *a;
     struct onnx_model *m;

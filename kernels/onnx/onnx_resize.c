@@ -1,6 +1,6 @@
 /* Translates Resize and Upsample.  Resizing an axis repeats its elements where that is enough.
- * Else it is a product with a matrix: row k and column i hold the weight of old element k in new
- * element i. */
+ * Else it is a product with a matrix, whose element in row k and column i is the weight of old
+ * element k in new element i. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <math.h>
@@ -133,8 +133,8 @@ static bool numbers(struct imp *im, int i, double *out, int *n)
     return !onnx_has_in(im, i) || onnx_in_floats(im, i, out, 2 * ONNX_MAX_RANK, n);
 }
 
-/* Computes r->to and r->scale of the k-th axis in the list, from its scale or (size not NULL) from
- * its new size. common: common_scale(). */
+/* Computes r->to and r->scale of the k-th axis in the list.  They follow from its new size,
+ * size[k], or from scale[k] if `size` is NULL. common: the result of common_scale(). */
 static void fit(struct imp *im, struct resize *r, const double *scale, const double *size, int k,
                 double common)
 {

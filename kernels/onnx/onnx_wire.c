@@ -30,7 +30,8 @@ static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
 }
 
 /* Finds the value of a field of type `wire`; *p is the end of the field's key.  Moves *p to the
- * value, and sets *len to its bytes.  If the value is a varint, moves *p behind it; *len is 0. */
+ * value, and sets *len to the value's length in bytes.  If the value is a varint, moves *p behind
+ * it, and sets *len to 0. */
 static bool skip(int wire, const uint8_t **p, const uint8_t *end, uint64_t *len)
 {
     uint64_t number;

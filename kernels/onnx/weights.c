@@ -52,8 +52,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Whether the model is as it was read: its file is in state st, and the files of external data are
- * in the same state as then. */
+/* Whether the files of the model are unchanged since they were read. st: the present state of the
+ * model's own file.  The files of its external data are checked as well. */
 static bool is_unchanged(const struct weights *w, const struct stat *st)
 {
     bool same = same_file(&w->st, st);
@@ -137,7 +137,7 @@ struct weights *weights_load(const char *path, struct err *e)
     struct onnx_model *m;
     struct stat st = { 0 };
     if (stat(path, &st) != 0)
-        st.st_ino = 0;  /* no file has it: path is "-" (stdin), or onnx_load fails below */
+        st.st_ino = 0;  /* matches no file: path is "-" (stdin), or onnx_load fails below */
     if (!onnx_load(path, &m, e))
         return NULL;
     struct weights *w = xcalloc(1, sizeof *w);

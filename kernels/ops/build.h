@@ -2,9 +2,9 @@
  * kernels/ops includes this.
  *
  * Families and calls build with the same functions, but with different names (g->call).  A family
- * names dims, loops and tensors as its definition does.  A call takes tensors of any rank: a dim of
- * one element has index 0; the loop of a reduction over dim D is called RD, and the dim stays with
- * extent 1 unless keep=0 is given. */
+ * names dims, loops and tensors as its definition does.  A call takes tensors of any rank.  In a
+ * call, build_index returns the constant 0 for a dim of extent 1.  The loop of a reduction over dim
+ * D is called RD there, and D stays, with extent 1, unless keep=0 is given. */
 #ifndef TS_OPS_BUILD_H
 #define TS_OPS_BUILD_H
 #include "kernels/ops/graph.h"
@@ -39,25 +39,26 @@ static inline const struct val *un(const struct graph *g, enum val_kind k, const
 
 /* Returns `name`, or name2, name3 and so on if it is taken. */
 const char *build_fresh(const struct graph *g, const char *name);
-/* Returns the name of a dim, with _ appended until it differs from the n others.  Loops have the
+/* Returns the dim name `name`, with _ appended until it differs from others[n].  Loops have the
  * names of dims in lower case, so two dims whose names differ only in case would clash. */
 const char *build_unlike(const struct graph *g, const char *name, const char *const *others,
                          int n);
-/* Adds a new tensor (INTER) with the dims of x. shape: its shape; NULL: the shape of x. */
+/* Adds a new tensor (INTER) with the dim names of x. shape: of the new tensor; NULL: that of x. */
 int build_reshaped(struct graph *g, int x, const char *name, const int64_t *shape);
 /* Adds a constant with one element per element of dim `dim` of x. */
 int build_channel(struct graph *g, int x, int dim, const char *name);
-/* Adds a new tensor with the shape of x, called `out` (build_fresh).  Returns a node that computes
- * it, with a load of x as its body; the caller adds the node. */
+/* Adds a new tensor with the shape of x, and names it `out` (build_fresh).  Returns a node that
+ * computes the new tensor, with a load of x as its body; the caller adds the node. */
 struct node build_like(struct graph *g, int x, const char *op, const char *out);
-/* Computes the shape of x and y broadcast as in numpy: dims are matched from the last one on, and a
- * dim of 1 is repeated.  Sets dim[MAX_RANK] and shape[MAX_RANK], to which *def then points. */
+/* Broadcasts the shapes of x and y as numpy does: matches dims from the last one backwards, and
+ * repeats a dim of extent 1.  Stores the result in dim[MAX_RANK] and shape[MAX_RANK], and lets *def
+ * point to them. */
 bool build_broadcast(const struct graph *g, const struct tensor *x, const struct tensor *y,
                      struct tensor_def *def, const char **dim, int64_t *shape, struct err *e);
-/* Returns the index in an operand's dim of this extent where the broadcast result has the index v:
- * 0 if the dim is repeated, else v. */
+/* An element of a broadcast result has the index v in some dim.  Returns the index that it reads in
+ * an operand, whose matching dim has this extent: 0 if the dim is repeated, else v. */
 const struct expr *build_index(const struct graph *g, int64_t extent, const struct expr *v);
-/* Returns the load of operand t for an element of a broadcast result, which node n computes. */
+/* Node n computes a broadcast result.  Returns the load of operand t for one of its elements. */
 const struct val *build_load(const struct graph *g, int t, const struct node *n);
 /* Returns the product of an element of x and an element of y. */
 const struct val *build_product(const struct graph *g, int x, const struct expr *const *at_x,
@@ -66,8 +67,8 @@ const struct val *build_product(const struct graph *g, int x, const struct expr 
 /* The builders of nodes.  Each adds nodes that read tensor x, and returns the tensor (INTER) of
  * the result. */
 
-/* out[d..] = x[d - before..] inside x, and `value` outside. before and after: elements per dim.
- * The condition of the node names only the dims that are padded. */
+/* out[d..] = x[d - before..] inside x, and `value` outside. before, after: number of elements added
+ * on each side, per dim.  The condition of the node names only the dims that are padded. */
 int pad_node(struct graph *g, int x, const char *out, const int64_t *before, const int64_t *after,
              double value);
 /* BiasAdd = x + Bias[channel dim]; adds the constant Bias. */
@@ -79,7 +80,7 @@ int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *
                 const char *out, struct err *e);
 
 /* Functions of one tensor, with up to two numbers as parameters.  Families offer only the functions
- * before ACT_COUNT.  act_words has their names; NULL for ACT_COUNT (ORDER ACT). */
+ * before ACT_COUNT.  act_words has their names, and NULL at ACT_COUNT (ORDER ACT). */
 enum act {
     ACT_NONE, ACT_RELU, ACT_RELU6, ACT_SIGMOID, ACT_TANH, ACT_GELU /* by erf */,
     ACT_GELU_TANH /* by tanh */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT,
@@ -92,9 +93,9 @@ extern const char *const act_words[];
  * offer the function. */
 int act_node(struct graph *g, int x, enum act act, double alpha, double beta);
 
-/* A matrix product of tensors a and b, whose last two dims are M K and K N.  The dims before these
- * are batches, which are broadcast to those of `out`.  If a is a vector, it has no M; if b is one,
- * no N. ta: a is K M; tb: b is N K. */
+/* A matrix product: the last two dims of a are M K, and those of b are K N.  Dims before the last
+ * two are batches, which are broadcast to the batches of `out`.  A vector a has no M; a vector b
+ * has no N. ta: the last dims of a are K M; tb: the last dims of b are N K. */
 struct matmul { int a, b; bool ta, tb; struct tensor_def out; };
 int matmul_node(struct graph *g, const struct matmul *m);
 
@@ -108,8 +109,8 @@ struct reduction {
     int center;                           /* index of a tensor c: reduce (x - c)^2; 0: reduce x */
 };
 int reduce_node(struct graph *g, int x, const struct reduction *r);
-/* Adds the softmax of x along `dim`, or its logarithm: the nodes Max, Exp and Sum, for the
- * logarithm also Log and Shifted, and the node of the result. */
+/* Adds the softmax of x along `dim`, or its logarithm if `log` is set.  Adds the nodes Max, Exp and
+ * Sum; if `log` is set, also Log and Shifted; and at the end the node of the result. */
 int softmax_node(struct graph *g, int x, int dim, bool log);
 /* Returns off / sqrt(var + eps) * scale + shift.  If scale is NULL, it does not multiply; if shift
  * is NULL, it adds nothing. */
@@ -123,11 +124,12 @@ int reshape_node(struct graph *g, int x, int rank, const char *const *dims, cons
 int concat_node(struct graph *g, const int *x, int n_x, int dim);
 struct slice { int dim; int64_t from, step, n; };
 int slice_node(struct graph *g, int x, const struct slice *s);
-/* Gather: out[..][k..][..] = x[..][at[k..]][..]: the dims of `at` replace dim `dim` of x.  The
- * elements of `at` become indices by val_picked.  If `each` is set (gather_elements), out has the
- * dims of `at`, whose rank is that of x: out[k..] is x[k..] with at[k..] as the index of `dim`. */
+/* Gather: out[..][k..][..] = x[..][at[k..]][..]: the dims of `at` replace dim `dim` of x.
+ * val_picked turns an element of `at` into an index.  If `each` is set (gather_elements), `at` must
+ * have the rank of x, and out has the dims of `at`: out[k..] is the element of x at the indices
+ * k.., except that at[k..] is its index along `dim`. */
 int gather_node(struct graph *g, int x, int at, int dim, bool each);
-/* Adds c ? x : y, broadcast, for the tensors c x y in cxy; c is 1 or 0.  Returns -1 with *e when
- * the shapes do not fit. */
+/* Adds c ? x : y, broadcast. cxy: the tensors c, x and y; elements of c are 1 or 0.  Returns -1
+ * with *e when the shapes do not fit. */
 int where_node(struct graph *g, const int *cxy, struct err *e);
 #endif

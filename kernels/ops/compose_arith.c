@@ -48,8 +48,8 @@ int compose_where(struct call *c)
     return where_node(c->g, c->in, c->e);
 }
 
-/* Broadcasts the batch dims of x and y: sets their names B0 B1 ... and their extents.  Returns the
- * number of batch dims; -1 with an error. */
+/* Broadcasts the batch dims of the two arguments.  Stores the names (B0 B1 ...) and the extents of
+ * the result's batch dims.  Returns the number of these dims, or -1 with an error. */
 static int add_batches(struct call *c, const char **dim, int64_t *shape)
 {
     const struct tensor *x = arg(c, 0), *y = arg(c, 1);
@@ -67,7 +67,7 @@ static int add_batches(struct call *c, const char **dim, int64_t *shape)
     return n;
 }
 
-/* Adds to the product the third tensor of the call, if there is one, and applies the function
+/* Adds the third tensor of the call, if there is one, to the product.  Then applies the function
  * act=. */
 static int finish_product(struct call *c, int product)
 {
@@ -86,7 +86,8 @@ static int finish_product(struct call *c, int product)
     return act == ACT_NONE ? product : act_node(c->g, product, act, 0, 0);
 }
 
-/* Computes a[.., m, k] * b[.., k, n] with broadcast batches.  A vector as a has no m, as b no n. */
+/* Computes a[.., m, k] * b[.., k, n] with broadcast batches.  A vector a has no m; a vector b has
+ * no n. */
 int compose_matmul(struct call *c)
 {
     const struct tensor x = *arg(c, 0), y = *arg(c, 1);

@@ -77,8 +77,9 @@ int compose_slice(struct call *c)
     return slice_node(c->g, c->in[0], &(struct slice){ d, from, step, n });
 }
 
-/* Builds gather or gather_elements along dim d.  gather: index d of x is replaced by the indices of
- * `at`, of any rank.  gather_elements: out[i] = x[i with i_d replaced by at[i]]. */
+/* Builds gather or gather_elements along dim d.  gather: the dims of `at`, which has any rank,
+ * replace dim d of x.  gather_elements: out[i] is the element of x at the indices i, except that
+ * at[i] replaces index d. */
 int compose_gather(struct call *c)
 {
     const struct tensor *x = arg(c, 0), *at = arg(c, 1);

@@ -21,7 +21,8 @@ bool compose_repeats(const struct tensor *y, const struct tensor *z)
     return y->rank <= z->rank;
 }
 
-/* The operators and their parameters. min, max: the least and most tensors in a call. */
+/* The operators and their parameters. min, max: the least and the greatest number of tensors in a
+ * call. */
 static const struct row {
     const char *names, *params;
     int min, max;
@@ -70,9 +71,9 @@ enum compose_kind compose_op_kind(const char *name)
     return r ? r->kind : COMPOSE_OTHER;
 }
 
-/* Whether there is an operator `name` with these parameters.  If an operator family has the same
- * name, its parameters tell the two apart: concat(x, y) c2=2 and transpose(x) perm=213 are calls of
- * families. */
+/* Whether a call with these parameters means an operator `name` of this table.  An operator family
+ * can have the same name; then the parameters tell which of the two is meant: concat(x, y) c2=2 and
+ * transpose(x) perm=213 are calls of families. */
 bool compose_op_known(const char *name, const char *params)
 {
     const struct row *r = find(name);

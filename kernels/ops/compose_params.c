@@ -20,7 +20,8 @@ static const struct { const char *name; enum kind kind; } kinds[] = {
     { "to", WHOLE },    { "transa", WHOLE }, { "transb", WHOLE }, { "value", FLOAT },
 };
 
-/* A word NAME=VALUE of c->params. len: length of the word; name: length of NAME; value: a copy. */
+/* A word NAME=VALUE of c->params. len: length of the word; name: length of NAME; value: copy of
+ * VALUE. */
 struct param { const char *word; size_t len, name; const char *value; };
 
 bool words_have(const char *words, const char *word, size_t n)

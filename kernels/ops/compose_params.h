@@ -25,7 +25,7 @@ bool params_check(const struct call *c, const char *names);
  * params_check has succeeded. */
 double param_float(const struct call *c, const char *name, double otherwise);
 int64_t param_int(const struct call *c, const char *name, int64_t otherwise);
-/* Returns the index in act_words of the value, the name of a function. */
+/* The value is the name of a function.  Returns its index in act_words, or `otherwise`. */
 int param_word(const struct call *c, const char *name, int otherwise);
 /* Sets out[MAX_RANK] to a list of numbers.  Returns its length; 0 when the parameter is not
  * given. */

@@ -4,8 +4,14 @@
 #define TS_OPS_CONV_H
 #include "kernels/ops/window.h"
 
-/* Builds a convolution of tensors Inp N I D H W and Ker O I KD KH KW into Conv N O D H W (with
- * fewer axes: without D, or without D and H).  Along each axis x, with stride s and dilation d:
+/* Builds a convolution.  Its tensors have the dims
+ *
+ *     Inp:  N I D H W
+ *     Ker:  O I KD KH KW
+ *     Conv: N O D H W
+ *
+ * With two axes, D and KD are missing; with one axis, H and KH are missing, too.  Along each axis
+ * x, with stride s and dilation d:
  *
  *     Conv[n][o][x] = sum over i, k of Inp[n][i][s*x + d*k] * Ker[o][i][k]
  *
@@ -22,7 +28,7 @@ bool conv_build(struct graph *g, const struct op_family *f, const int64_t *v, st
  *                     (x + d*k + b) % s == 0 ? Inp[n][i][(x + d*k + b) / s] * Ker[i][o][K-1-k] : 0
  *
  * where Inp is the input with z = max(ceil(q / s), 0) zeros before it, and b = s*z - q.  The number
- * of zeros after the input follows from the padding after it and from op.  The size of Conv is
+ * of zeros after the input follows from the padding `after` and from op.  The size of Conv is
  * out = (in - 1)*s - before - after + d*(K - 1) + 1 + op. */
 bool transposed_build(struct graph *g, const struct op_family *f, const int64_t *v,
                       struct err *e);
@@ -34,9 +40,9 @@ struct conv {
     struct window w[MAX_AXES];
     int inp, ker;                         /* tensors of the input and the weights */
 };
-/* Adds the tensors Inp, Ker and Conv.  Returns the node "conv2d" (with `prefix` before its name),
- * which computes Conv, but lacks its reductions and its body; the caller adds it. lead: the dims of
- * Ker before those of its window. */
+/* Adds the tensors Inp, Ker and Conv.  Returns the node that computes Conv, called "conv2d" with
+ * `prefix` before it.  The node has no reductions and no body yet: the caller makes them, and adds
+ * the node. lead: the dims of Ker before KD KH KW. */
 struct node conv_node(struct graph *g, struct conv *c, const int64_t *v, const char *prefix,
                       const struct tensor_def *lead);
 #endif

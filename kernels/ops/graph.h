@@ -20,11 +20,12 @@ struct tensor {
     int64_t shape[MAX_RANK];
     enum tensor_role role;
     int producer;  /* index of the node that computes the tensor; -1 for inputs and constants */
-    /* where the data of a constant come from; NULL, as for inputs: random data (reference_fill) */
+    /* where the data of a constant come from; NULL, as for inputs: they are random
+     * (reference_fill) */
     const struct tensor_source *source;
-    /* How this constant is computed from a constant of the base graph when its buffer is filled
-     * (winograd.h); NULL: it is an ordinary constant.  Both constants have the same position in
-     * their graphs, if intermediate tensors are not counted. */
+    /* NULL: this is an ordinary constant.  Else the constant is computed from a constant of the
+     * base graph when its buffer is filled, and this says how (winograd.h).  The two constants have
+     * the same position in their graphs, if intermediate tensors are not counted. */
     const struct winograd_weights *winograd;
     int64_t whole;  /* random data are whole numbers from 0 to whole - 1; 0: they are floats */
 };
@@ -58,11 +59,13 @@ struct node {
     enum combine combine;
     double init;
     const struct val *body;               /* its loads have a tensor and logical indices */
-    /* relative error by which each factor of a product is rounded before it is multiplied (tf32);
-     * 0: factors are not rounded */
+    /* relative error of rounding each factor of a product before the multiplication (tf32); 0:
+     * factors are not rounded */
     double factor_roundoff;
     bool complex;                         /* convolution or matmul (SPEC C.1): stops propagation */
-    bool elementwise;  /* out[i] = F(data_in[i], other tensors), of equal shapes (SPEC C.1) */
+    /* whether out[i] = F(data_in[i], other tensors), where out and data_in have the same shape
+     * (SPEC C.1) */
+    bool elementwise;
     int data_in;                          /* index of the main operand; -1: none */
     double flops;                         /* float operations; a multiply-add counts 2 */
     struct node_params params;
@@ -98,10 +101,12 @@ struct graph {
 /* An operator family is data: a row in the table of ops.c, its parameters and a builder. */
 struct op_param {
     const char *name;
-    int64_t def, min, max;  /* default; range of a number (of words: 0 to the last index) */
+    /* def: the default; min, max: the range of the value.  With `words`, the value is an index: min
+     * is 0, and max is the last index. */
+    int64_t def, min, max;
     const char *help;
-    /* NULL: the value is a number; else the value is an index into this list of words, whose end is
-     * a NULL */
+    /* NULL: the value is a number; else the value is an index into this list of words, which ends
+     * with a NULL */
     const char *const *words;
 };
 void op_param_print(struct str *out, const struct op_param *p, int64_t v);      /* "3", "gelu" */
@@ -143,8 +148,9 @@ const struct op_family *ops_find(const char *name);
  * In NAME = OPERATOR(TENSORS) PARAMETERS, the tensors stand for the operator's inputs and
  * constants, in order.  Its other inputs and constants become NAME_Inp, NAME_Ker, ...; its
  * intermediate tensors become NAME_Conv, ...; its result becomes NAME.  If NAME is the operator's
- * own name for its result (Conv = c2d(x, w)), the others keep their names as well, if these are
- * free: Inp, Ker.  Parameters that follow from the shape of the first tensor may be left out.
+ * own name for its result (Conv = c2d(x, w)), its other tensors also keep the names that they have
+ * in the operator (Inp, Ker), where these are free.  Parameters that follow from the shape of the
+ * first tensor may be left out.
  *
  * compose_ops.c has operators on tensors of any rank: relu(x), add(x, y), matmul(x, y), softmax(x)
  * axis=1, transpose(x) perm=0,2,1. `NAME = const o=64 i=64` is a constant of its own, perhaps with
@@ -152,8 +158,8 @@ const struct op_family *ops_find(const char *name);
  * results that no node reads are outputs. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
 /* Prints the operator of a statement as a spec: "c2d o=64 k=3 p=1 n=1 i=64 h=56 w=56". first: the
- * statement's first tensor, whose shape gives the parameters that are not in `params`; NULL: these
- * are left out. */
+ * statement's first tensor, whose shape gives the parameters that `params` lacks; NULL: prints only
+ * `params`. */
 void graph_family_spec(struct str *out, const char *op, const char *params,
                        const struct tensor *first);
 /* Whether the text starts like a statement, NAME = ... */
@@ -223,11 +229,11 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
 const struct graph *graph_with_edge_conversion(struct arena *a, const struct graph *g, int t,
                                                int node);
 
-/* Returns the same graph with reduction r, a loop over D, of a node factored (rfactor).  A new
- * tensor NAME_rf has `factor` partial results for each element of NAME, along its first dim D.0.
- * Each partial result is a reduction over a loop D.1 of extent / factor.  NAME combines the partial
- * results.  The caller must check that factor divides the extent, and that the rank of NAME is
- * below MAX_RANK. */
+/* Returns the same graph after rfactor of reduction r of `node`.  Let D be the loop of r, and NAME
+ * the tensor of `node`.  A new tensor NAME_rf has `factor` partial results for each element of
+ * NAME, along the new first dim D.0.  Each partial result is a reduction over a loop D.1, which has
+ * the extent of D / factor.  The node of NAME combines the partial results.  The caller must check
+ * that factor divides the extent, and that the rank of NAME is below MAX_RANK. */
 const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
                                        int64_t factor);
 

@@ -175,8 +175,8 @@ const struct graph *graph_with_edge_conversion(struct arena *a, const struct gra
     return to;
 }
 
-/* Adds the node of T, which combines the partial results in T_rf (tensor `partial`) along its first
- * dim (variable `part`). */
+/* Adds the node that computes the factored tensor T from T_rf (tensor `partial`).  The node
+ * combines the partial results along the first dim of T_rf, whose variable is `part`. */
 static void rfactor_sum(struct graph *g, const struct node *n, int partial, const struct expr *part,
                         const char *dim)
 {
@@ -197,7 +197,7 @@ static void rfactor_sum(struct graph *g, const struct node *n, int partial, cons
 }
 
 /* Adds the node T_rf[k.0][..] += body.  In the body, extent * k.0 + k.1 replaces k, the variable of
- * reduction r. part: the variable k.0; extent: of k.1. */
+ * reduction r. part: the variable k.0; extent: the extent of k.1. */
 static void rfactor_node(struct remap *m, const struct node *n, int r, int partial,
                          const struct expr *part, const char *inner_dim, int64_t extent)
 {

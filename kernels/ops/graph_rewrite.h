@@ -13,9 +13,9 @@ struct graph *graph_like(struct arena *a, const struct graph *g);
 int graph_copy_tensor(struct graph *to, const struct tensor *t, enum tensor_role role);
 /* Adds a copy of the node `from` of the old graph to m->g, with the new indices of its tensors. */
 void graph_copy_node(const struct remap *m, const struct node *from);
-/* Sets the main node of `to` to the node that computes the same tensor as the main node of g.  If
- * the main node of g is complex and that node is not, as after `rfactor` or in a Winograd form,
- * sets it to the nearest complex node before that node. */
+/* Sets the main node of `to`.  Usually it is node N, which computes the same tensor as the main
+ * node of g.  If the main node of g is complex and N is not, as after `rfactor` or in a Winograd
+ * form, it is the nearest complex node before N. */
 void graph_keep_main(struct graph *to, const struct graph *g);
 /* Returns base + suffix, with _ appended until no tensor has that name.  Graphs from text may use
  * any name. */

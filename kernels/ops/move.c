@@ -115,7 +115,7 @@ int gather_node(struct graph *g, int x, int at, int dim, bool each)
     if (t.shape[dim] > 1)
         n.body = val_pick(exprs_arena(g->pool), var,
                           graph_load_at(g, at, n.spatial + (each ? 0 : dim)), n.body);
-    else  /* every index picks element 0, also NaN; the indices must remain an operand */
+    else  /* any index, even NaN, picks element 0, but the node must still read the indices */
         n.body = bin(g, VAL_ADD, n.body, bin(g, VAL_KEEP, graph_load_at(g, at, n.spatial +
                      (each ? 0 : dim)), num(g, 0)));
     graph_add_node(g, &n);

@@ -20,8 +20,8 @@ int64_t param_value(const struct op_family *f, const int64_t *v, const char *nam
                     int64_t otherwise);
 
 /* The rows of a common parameter (`all`: k) and of its parts (kh, kw).  The canonical form has the
- * common one when all parts are equal, else the parts that differ from the default. apart: one of
- * the parts is given by two different sides (ph0, ph1), so the common parameter is not used. */
+ * common parameter when all parts are equal, else the parts that differ from the default. apart:
+ * some part has two different sides (ph0, ph1), so the common parameter is not used. */
 struct param_group { int all, n; const int *part; bool apart; };
 bool param_collapse(const struct op_family *f, int64_t *v, const struct param_group *group,
                     struct err *e);
@@ -61,7 +61,7 @@ bool params_without_gaps(const struct op_family *f, const int64_t *v, struct err
 /* Turns act=relu into relu=1, in families that have both.  Fails with ERR_SYNTAX when relu=1 is
  * given with another act=. */
 bool finish_canonical(const struct op_family *f, int64_t *v, struct err *e);
-/* Adds to tensor x the bias, and applies the function, if the parameters ask for them.  The result
+/* Adds the bias to tensor x and applies the function, if the parameters ask for them.  The result
  * becomes the output of the graph. */
 void finish_with(struct graph *g, int x, int channel_dim, const struct op_family *f,
                  const int64_t *v);

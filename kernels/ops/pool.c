@@ -1,5 +1,5 @@
 /* Builds pooling: the largest element or the mean of windows, or of whole images.  With padding, a
- * pad node writes Inp, the caller's Inp_in with -inf around it for maxima, with 0 for means. */
+ * pad node writes Inp: it surrounds the caller's Inp_in with -inf for maxima, with 0 for means. */
 #include "kernels/ops/window.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 /* Pooling by windows over the last n_axes dims of x, which is already padded. */
 struct pool { int x, n_axes; const struct window *w; };
 
-/* Builds the sum of x * scale over each window, or its maximum. */
+/* Builds the sum of x * scale over each window, or the maximum of x * scale. */
 static int window_node(struct graph *g, const struct pool *p, bool max, const char *out,
                        double scale)
 {

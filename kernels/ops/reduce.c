@@ -4,16 +4,16 @@
 
 #include <math.h>
 
-/* Words for reductions, and names of their nodes and results: first in families, then in calls,
- * where a mean is a sum (ORDER REDUCE). */
+/* reduce_words: the words for reductions.  names[0]: the names of operators and results in
+ * families; names[1]: those in calls, where a mean is named like a sum (ORDER REDUCE). */
 static const char *const reduce_words[] = { "sum", "max", "mean", NULL };
 static const struct { const char *op, *out; } names[2][3] = {
     { { "sum", "Sum" }, { "max", "Max" }, { "mean", "Mean" } },
     { { "reduce_sum", "Sum" }, { "reduce_max", "Max" }, { "reduce_sum", "Sum" } },
 };
 
-/* Adds the output tensor of n, a reduction of t.  Sets dim[] to the names of its dims, and returns
- * their number. */
+/* Adds the output tensor of n, a reduction of t.  Sets dim[] to the names of the output's dims, and
+ * returns their number. */
 static int reduced_dims(struct graph *g, const struct tensor *t, const struct reduction *r,
                         const char **dim, struct node *n)
 {

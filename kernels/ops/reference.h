@@ -7,7 +7,7 @@
 #include "kernels/base/subprocess.h"
 
 /* Fills data[tensor_elems(t)] with random floats in [-1, 1), or with whole numbers if t->whole is
- * set.  They depend only on the seed, the name of the tensor and t->whole. */
+ * set.  The data depend only on the seed, the name of the tensor and t->whole. */
 void reference_fill(const struct tensor *t, uint64_t seed, f32 *data);
 
 /* Evaluates the nodes in order.  data[t] has the elements of tensor t in logical row-major order.
@@ -28,10 +28,10 @@ bool reference_eval_node(const struct graph *g, int node, double *const *data, b
                          const struct cancel *c, struct err *e);
 
 /* Like reference_eval, and also bounds the error of each element that nodes compute in the type of
- * the tensors, when sums run in any order (SPEC L.2).  error[t]: an array like data[t].  For inputs
- * and constants it is given, or NULL when they are exact; for all other tensors it is written.  An
- * error is INFINITY where no bound exists: for example, a divisor may be 0, or a value exceeds the
- * type.
+ * the tensors, when sums run in any order (SPEC L.2).  error[t]: an array like data[t].  For an
+ * input or constant, the caller fills it, or passes NULL if the data are exact; for all other
+ * tensors it is written.  An error is INFINITY where no bound exists: for example, a divisor may be
+ * 0, or a value exceeds the type.
  *
  * The roundings of one element are bounded in the worst case.  Errors of the terms of a sum, and of
  * different tensors that are added, are added by their squares, as independent errors (Higham and

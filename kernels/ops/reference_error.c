@@ -65,8 +65,8 @@ static double larger_error(double a, double ea, double b, double eb)
     return a - ea > b + eb ? ea : b - eb > a + ea ? eb : fmax(ea, eb);
 }
 
-/* Returns the error of `a >= 1 ? b : 0`.  When the error of a makes the comparison uncertain, it is
- * |b| plus the error of b. */
+/* Returns the error of `a >= 1 ? b : 0`.  When the error of a makes the comparison uncertain,
+ * returns |b| plus the error of b. */
 static double kept_error(double a, double ea, double b, double eb)
 {
     return a - ea >= 1 ? eb : a + ea < 1 ? 0 : fabs(b) + eb;
@@ -133,7 +133,7 @@ bool vals_share_tensor(const struct val *a, const struct val *b)
 
 /* --- Reductions ------------------------------------------------------------------------------- */
 
-/* Returns the smaller of (MARGIN u)^2 * n / 3 and (n u)^2, which is smaller for few terms. */
+/* Returns the smaller of (MARGIN u)^2 * n / 3 and (n u)^2.  For few terms it is (n u)^2. */
 static double sum_factor(const struct row_plan *p)
 {
     double n = (double)p->terms;

@@ -11,7 +11,8 @@
 /* The operands and the mode of an evaluation.  Arrays are one per tensor, logical and row-major. */
 struct row_how {
     double *const *data;
-    /* error[t]: the errors of the elements of tensor t, NULL if exact; error NULL: compute none */
+    /* error[t]: the errors of the elements of tensor t; NULL: the elements are exact.  If `error`
+     * itself is NULL, no errors are computed. */
     double *const *error;
     bool single;  /* whether every operation is rounded to the type of the tensors */
     const struct cancel *cancel;
@@ -20,8 +21,8 @@ struct row_how {
 /* Some points of a node's iteration space, arranged as rows.  A row runs along the row variable;
  * there is one row for each point of the outer variables. */
 struct rows {
-    const struct expr *row;  /* the row variable; NULL: none, and all rows have one element */
-    int64_t len, stride;                  /* extent of the row variable; its stride in the output */
+    const struct expr *row;  /* the row variable; NULL: no row variable, rows have one element */
+    int64_t len, stride;  /* extent of the row variable, and its stride in the output */
     int n_outer;
     const struct expr *outer[MAX_RANK];   /* the outer variables, the fastest one first */
     int64_t outer_stride[MAX_RANK];       /* stride of outer[i] in the output */
@@ -37,8 +38,8 @@ struct row_plan {
     double work;  /* number of points of the iteration space, reductions included */
 };
 
-/* One segment of one row: n elements from element i0 on.  env has the values of all other
- * variables. */
+/* One segment of one row: n elements from element i0 on.  env has the values of all variables
+ * except the row variable. */
 #define ROW_SEGMENT 256  /* greatest length of a segment; the scratch rows then stay in L1 */
 struct row_segment {
     const struct row_plan *p;
@@ -74,8 +75,8 @@ void error_row(const struct elem_type *type, enum val_kind kind, int64_t n,
                const struct row_pair *of, double *e);
 /* The reduction of one segment so far: values, their errors, and sums of squares. */
 struct row_sums { double value[ROW_SEGMENT], error[ROW_SEGMENT], squares[ROW_SEGMENT]; };
-/* Adds the errors of n terms, one of each element, to *f.  Call it before the values of these terms
- * are combined. */
+/* Adds the errors of n terms to *f: one term of each of n elements.  Call it before the values of
+ * these terms are combined into f->value. */
 void error_combine(struct row_sums *f, enum combine how, int64_t n, const double *value,
                    const double *error);
 /* Turns f->error into the bounds of the results f->value. */
@@ -85,7 +86,7 @@ void error_finish(struct row_sums *f, const struct row_plan *p, int64_t n);
  *     E^2 = sum s^2 * (c x^2 + Ex^2) + sum Es^2 * (x^2 + Ex^2) + f * S^2 + tiny
  *
  * with S the sum, c = per_square and f = per_value.  error_of_product returns E; its argument
- * `squares` is the first two terms. */
+ * `squares` is the two sums on the right side. */
 struct product_bound { double per_square, per_value, tiny; };
 struct product_bound product_bound(const struct row_plan *p);
 double error_of_product(const struct row_plan *p, const struct product_bound *b, double value,

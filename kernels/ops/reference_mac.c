@@ -3,9 +3,9 @@
  *
  * Spatial variables that occur only in S index the rows of a matrix product, and those that occur
  * only in X index its columns.  Each value of the other variables (the batch) has a product of its
- * own.  There is one exception: if S has no variable of its own, a variable of both factors indexes
- * the rows if X depends on it only through the index of a group, such as o / 8.  Each block of rows
- * then stays in one group.
+ * own.  There is one exception, for an S without a variable of its own: a variable of both factors
+ * then indexes the rows if X depends on it only through the index of a group, such as o / 8.  In
+ * this case, each block of rows stays in one group.
  *
  * A task evaluates the factors of a block of rows and columns, and multiplies them with mat_mul.
  * Where the offset of a load is f(y) + g(r), g is a table of the node, and f one of the block.  Any
@@ -32,11 +32,11 @@ struct factor {
     unsigned dims;  /* bit d: its points run over spatial variable d */
     struct rows rows;
     int64_t n;                            /* number of points */
-    int64_t group;  /* of S: number of consecutive points for which X is the same; 0: all */
+    int64_t group;  /* of S: X is the same for this many consecutive points; 0: for all */
     int64_t step;                         /* distance between the loads of neighbouring points */
     int block;                            /* number of points in a block */
-    /* per point r of the reduction: its part of the offset of v; NULL: v is not a load, or its
-     * offset is not a sum f(y) + g(r) */
+    /* offset[r]: the part g(r) of the offset of v at point r of the reduction; NULL: v is not a
+     * load, or its offset is not a sum f(y) + g(r) */
     int64_t *offset;
 };
 
@@ -45,7 +45,7 @@ struct mac {
     const struct row_plan *p;
     struct product_bound bound;
     struct factor of[2];
-    struct val tested;  /* the value of a factor under the test; unused without a test */
+    struct val tested;  /* a select: the factor where the test holds, else 0; unused without test */
     struct rows batch;
     int chunk;
     int64_t blocks[2];                    /* number of blocks of each factor */
@@ -58,7 +58,7 @@ struct mac {
 struct mac_block {
     int64_t out, first[2];
     int n[2];
-    int64_t offset[2][COLUMNS];           /* per point: its part of the offset of the load */
+    int64_t offset[2][COLUMNS];           /* per point y: the part f(y) of the offset */
     bool dense;                           /* whether the elements of X are adjacent */
     double *value[2], *error[2], *sum, *squares;
     /* The values and the sum in single precision; only with how.single. */
@@ -105,8 +105,8 @@ static int64_t points_of(const struct row_plan *p, unsigned dims)
     return n;
 }
 
-/* If factor k has no variable, looks for one of both factors that only selects a group in the other
- * factor, and makes it the variable of factor k. */
+/* If factor k has no variable of its own, looks for a variable of both factors that only selects a
+ * group in factor 1 - k.  Makes it the variable of factor k. */
 static void find_groups(struct mac *m, unsigned shared, int k)
 {
     const struct node *n = m->p->n;
@@ -225,8 +225,9 @@ static int64_t seek(const struct mac *m, const struct mac_block *b, int k, int64
     return rows_point(&f->rows, b->first[k] + i, s->env);
 }
 
-/* Computes the part f(y) of the offsets for the points of the block: all reduction variables are 0.
- * Leaves the variables of S at one of its points, because X uses them when there are groups. */
+/* Computes the part f(y) of the offsets for the points of the block, with all reduction variables
+ * at 0.  Leaves the variables of S at one of its points, because X uses them when there are
+ * groups. */
 static void table_points(const struct mac *m, struct mac_block *b, int64_t *env)
 {
     struct row_segment s = { m->p, NULL, env, 0, 0 };
@@ -274,7 +275,7 @@ static void evaluate_columns(const struct mac *m, struct mac_block *b, double *v
 }
 
 /* Evaluates both factors at n points of the reduction, from point r on.  The variables in env must
- * have their values at point r; they get those at point r + n. */
+ * have their values at point r; afterwards they have their values at point r + n. */
 static void evaluate(const struct mac *m, struct mac_block *b, int64_t r, int n, int64_t *env)
 {
     const struct row_how *how = &m->p->how;

@@ -210,8 +210,8 @@ static double row_loads(const struct val *v, const struct expr *var)
     return (v->kind == VAL_LOAD) + a + b;
 }
 
-/* Returns that of the given dims along which rows are cheapest: a small stride in the output, few
- * loads, and rows long enough to repay the work at their start.  Returns -1 if no dims are
+/* Returns the given dim along which rows are cheapest: its stride in the output is small, rows need
+ * few loads, and they are long enough to repay the work at their start.  Returns -1 if no dims are
  * given. */
 static int cheapest_row(const struct row_plan *p, unsigned dims)
 {

@@ -40,8 +40,8 @@ bool source_finish(struct arena *a, const struct source_words *w, const char *na
                    const struct tensor_source **out, struct err *e);
 /* Prints the words that source_take reads: " value=8", " file=... tensor=... hash=...". */
 void source_print(struct str *out, const struct tensor_source *s);
-/* Sets *out to a source with the values of n elements, which refers to data[].  Returns false when
- * they are too many for the text. */
+/* Sets *out to a source with the values data[n]; the source points into data[].  Returns false when
+ * the values are too many for the text. */
 bool source_short(const f32 *data, int64_t n, struct tensor_source *out);
 uint64_t tensor_hash(const f32 *data, int64_t n);
 

@@ -17,8 +17,8 @@ static int64_t zeros(int64_t q, int64_t stride)
     return n > 0 ? n : 0;
 }
 
-/* Sets the error for different paddings of the two sides, the larger one first: its parameter is
- * blamed. */
+/* Sets the error that two different paddings remove all of the output.  The larger padding comes
+ * first in the text, so that the error points at its parameter. */
 static void removed_by_sides(const struct window *w, struct err *e)
 {
     int large = w->after > w->before;

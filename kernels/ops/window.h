@@ -1,10 +1,18 @@
 /* The spatial axes of convolutions and pools: rows of their parameter tables, sizes, padding.
  * Only kernels/ops includes this.
  *
- * Parameters: size depth h w; kernel k (kd kh kw); stride s (sd sh sw); zeros p on every side
- * (pd ph pw), before and after an axis (pd0 pd1 ph0 ph1 pw0 pw1); dilation d (dd dh dw); output
- * padding op (opd oph opw).  A family with one axis has k, s, p, d alone, and pw0 and pw1.  Not all
- * families have all of these. */
+ * The parameters, of which a family may lack some; those in parentheses are for one axis:
+ *
+ *     depth, h, w            sizes of the axes
+ *     k (kd, kh, kw)         kernel
+ *     s (sd, sh, sw)         stride
+ *     p (pd, ph, pw)         zeros on every side
+ *     pd0, ph0, pw0          zeros before an axis
+ *     pd1, ph1, pw1          zeros after an axis
+ *     d (dd, dh, dw)         dilation
+ *     op (opd, oph, opw)     output padding
+ *
+ * Of these, a family with one axis has only w, k, s, p, d, pw0 and pw1. */
 #ifndef TS_OPS_WINDOW_H
 #define TS_OPS_WINDOW_H
 #include "kernels/ops/params.h"
@@ -14,7 +22,8 @@
 /* One spatial axis of a window. */
 struct window {
     const char *dim, *k_dim;  /* names of its dim and of its loop over the kernel: "H" "KH" */
-    /* letter of the axis in parameters ("h"), parameter of its size, and a word for messages */
+    /* letter: of the axis in parameters ("h"); size: the parameter of its size; what: word for
+     * messages ("rows") */
     const char *letter, *size, *what;
     /* before, after: the padding that the parameters say */
     int64_t in, k, stride, dilation, before, after, out;
@@ -29,7 +38,8 @@ bool window_canonical(const struct op_family *f, int64_t *v, struct err *e);
 /* Sets w[] from canonical values, except for `out`.  Returns the number of windows n, which belong
  * to the last n of the axes D H W. */
 int windows_read(const struct op_family *f, const int64_t *v, struct window *w);
-/* Computes out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1.
+/* Computes out = floor((in + before + after - span) / stride) + 1, where span is
+ * dilation*(k - 1) + 1.
  * Fails with ERR_RANGE when a window is larger than the padded input. */
 bool windows_fit(const struct op_family *f, const int64_t *v, int n_axes, struct window *w,
                  struct err *e);

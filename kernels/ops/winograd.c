@@ -278,8 +278,9 @@ static int input_transform(struct winograd *w, int x, int d, int at, int n_tiles
     return out;
 }
 
-/* Adds the node that computes tensor `out`, by applying At along its dim d.  Dim 0 of x has the
- * positions. */
+/* Adds the node that computes tensor `out` from x.  Dim 0 of x has the positions, and dim d + 1 of
+ * x has the tiles.  The node applies At to the positions of each tile; the results of all tiles
+ * form dim d of `out`. */
 static void output_transform(struct winograd *w, int x, int out, int d)
 {
     struct graph *g = w->g;

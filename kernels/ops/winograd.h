@@ -1,5 +1,5 @@
 /* Convolutions with fewer multiplications (SPEC O): Winograd's algorithm F(m, 3) for windows of 3
- * with stride 1, along the last two spatial axes (the only one of a 1-D convolution).
+ * with stride 1, along the last two spatial axes (in a 1-D convolution, along its only axis).
  *
  *     Y = At [(G g Gt) .* (Bt d B)] A
  *

@@ -42,8 +42,8 @@ static void kill_process(pid_t *pid)
     forget(pid);
 }
 
-/* Stores ": LINE", the first line that the runner wrote (for example a complaint of the OpenMP
- * library or a sanitizer), or "". */
+/* Stores ": LINE" in `out`, where LINE is the first line that the runner wrote (for example a
+ * complaint of the OpenMP library or a sanitizer).  Stores "" if that line is empty. */
 static void last_words(const struct child *c, char *out, size_t n)
 {
     char text[256];
@@ -113,8 +113,8 @@ static bool is_from_outside(int sig)
     return sig == SIGKILL || sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT;
 }
 
-/* Waits for the child to end.  False when it had to be killed: a process that closes its
- * connection, or answers in another form, may go on running. */
+/* Waits at most REAP_S seconds for the child to end.  Kills it and returns false if it does not end:
+ * a child that closed its connection, or sent a malformed reply, may go on running. */
 static bool reap(struct child *c, int *status)
 {
     for (double end = clock_s() + REAP_S; clock_s() < end; poll(NULL, 0, 1)) {

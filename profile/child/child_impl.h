@@ -16,10 +16,11 @@ struct child {
     /* Descriptors: to the runner, of the memory file, of the runner's output; -1 = closed. */
     int socket, memory, log;
     /* Socket pair between the runner [0] and the process of the ceiling [1]. The parent closes
-     * its copies once that process runs. */
+     * its copies once the process of the ceiling runs. */
     int ceiling[2];
     pid_t ceiling_pid;                                    /* 0 = not started */
-    /* A kernel can write any byte of *shared, so the offsets are kept here. */
+    /* The shared memory. A kernel can overwrite any byte of *shared, so the parent keeps its own
+     * copies of the offsets: sim_at, buffer_at and sim. */
     struct shared *shared;
     size_t shared_bytes;
     int64_t sim_at, *buffer_at;
@@ -60,8 +61,8 @@ bool child_simulation_sound(const struct trace_table *t, const struct simulation
 /* asked: the struct that the runner received. The members of *d that the runner does not compute
  * (loops, axes, sizes of tensors) are copied from it. */
 bool child_detail_sound(struct sim_detail *d, const struct sim_detail *asked, struct err *e);
-/* Both lay out the shared memory file and map it. child_make_shared makes a new file;
- * child_share_again uses the existing file for other buffers. ERR_ENV: there is no memory. */
+/* child_make_shared makes the file of the shared memory, lays it out and maps it. child_share_again
+ * lays out the existing file for other buffers. ERR_ENV: there is no memory. */
 bool child_make_shared(struct child *c, struct err *e);
 bool child_share_again(struct child *c, struct err *e);
 /* Starts the runner. socket: the runner's end of the socket pair. Returns 0 or an errno. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MOST_COUNTED ((int64_t)1 << 50)   /* greatest plausible count */
-#define MOST_SUM 4e18                     /* limit of sums of counts, which are int64_t later */
+#define MOST_SUM 4e18                     /* sums of counts below this fit in int64_t */
 
 void child_clean_text(char *text, size_t n)
 {

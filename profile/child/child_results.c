@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define MOST_REPEATS 3
-#define REPEAT_WITHIN_S 5.0  /* samples that took longer in all are not repeated */
+#define REPEAT_WITHIN_S 5.0  /* after this many seconds in all, samples are not repeated */
 
 /* Returns the number of rounds in which every requested series has a sample. The result is a
  * possible number even if a kernel has overwritten the counts in the file. */
@@ -174,7 +174,7 @@ static void fill_sim(struct child *c, const struct simulated *what)
     memcpy(d->heat, what->heat, sizeof *what->heat * (size_t)what->detail->n_tensors);
 }
 
-/* Copies the detail from shared memory. *d: the request before, the result after. */
+/* Copies the detail from shared memory into *d. Before, *d holds the request. */
 static bool take_detail(struct child *c, struct sim_detail *d, struct err *e)
 {
     const struct shared_detail *shared = in_sim(c, c->sim.detail_at);

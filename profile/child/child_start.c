@@ -56,8 +56,8 @@ static bool is_openmp_variable(const char *s)
 
 /* Environment variables for a team of threads.  pinned: whether each thread is bound to a core;
  * false with one thread, or with more threads than CPUs.  KMP_BLOCKTIME=0: a kernel that clang
- * compiled brings clang's OpenMP library, so there is a second team on the same cores, and an idle
- * team must not spin while the other one works. */
+ * compiled loads clang's OpenMP library, which adds a second team of threads on the same cores.
+ * Idle threads of this team must not spin while the first team works. */
 struct settings {
     char threads[32], blas[40], dynamic[20], bind[24], places[20], block[20], wait[28];
     bool pinned;

@@ -12,8 +12,9 @@
 #define MOVE_BYTES (GUARD_BYTES / 4)
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
-/* Fills the space around the data in a buffer's pages: a changed value shows a stray store.  Like
- * BUFFER_POISON, it repeats to a quiet NaN in floating point types of 2, 4 and 8 bytes. */
+/* This pattern of 16 bits fills the space around the data in a buffer's pages; a changed value shows
+ * a stray store.  Like BUFFER_POISON, it reads as a quiet NaN in floating point types of 2, 4 and 8
+ * bytes. */
 #define CANARY 0x7ffdu
 #define POISONED 64                         /* number of random words that poison_few tries */
 
@@ -164,7 +165,8 @@ bool guarded_drop(struct guarded *g, int first, int n, struct rng *move, struct 
     return true;
 }
 
-/* Returns the bytes from `from` to the first overwritten half of a word in [from, to), or -1. */
+/* Returns the bytes from `from` to the first overwritten half of a word in [from, to); -1: nothing
+ * there is overwritten. */
 static int64_t first_damage(const char *from, const char *to)
 {
     const uint16_t *p = (const uint16_t *)(const void *)from;

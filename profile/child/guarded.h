@@ -1,5 +1,5 @@
-/* The buffers of the kernel inside the runner.  Each lies between guard pages, so that an access to
- * these is a fault that can be reported, instead of a wrong number elsewhere.  A store between the
+/* The buffers of the kernel inside the runner.  Each lies between guard pages.  An access to a guard
+ * page is a fault, which can be reported, instead of a wrong number elsewhere.  A store between the
  * buffer and a guard page changes a pattern (guarded_whole). */
 #ifndef TS_PROFILE_GUARDED_H
 #define TS_PROFILE_GUARDED_H
@@ -35,15 +35,15 @@ bool guarded_whole(const struct guarded *g, struct fault *damage);
 bool guarded_drop(struct guarded *g, int first, int n, struct rng *move, struct err *e);
 /* Flushes the buffers from every cache. Returns false if this processor cannot flush by address. */
 bool guarded_flush(const struct guarded *g, int first, int n);
-/* Stores the size in bytes of the buffers' pages, and the bytes in huge pages (0 when unknown or
- * not wanted). */
+/* *bytes: size of the buffers' pages; *huge: how many of these bytes are in huge pages (0: unknown,
+ * or huge pages were not asked for). */
 void guarded_pages(const struct guarded *g, int64_t *bytes, int64_t *huge);
 /* Copies the buffers that the kernel writes to their copies in the file. */
 void guarded_collect(struct guarded *g, int first, int n);
 /* Whether the buffers that are results equal their copies bit by bit. */
 bool guarded_same(const struct guarded *g, int first, int n);
-/* Writes poison over the buffers that the kernel writes. If `few` is NULL, over all words; else
- * over a few random words that are not poison in the copy, so that the rest looks right. */
+/* Overwrites the buffers that the kernel writes with poison: all words if `few` is NULL, else a few
+ * random words that are not poison in the copy. With `few`, all other words keep their values. */
 void guarded_poison(struct guarded *g, int first, int n, struct rng *few);
 /* Describes where an address lies relative to the buffers. Safe in a signal handler. */
 void guarded_locate(const struct guarded *g, uint64_t address, struct fault *out);

@@ -11,17 +11,17 @@ enum nvidia_part {
     NVIDIA_COUNT
 };
 
-/* version, path: of the library. detail: the devices, for the driver ("NVIDIA H200, sm_90, 132
- * multiprocessors, 139 GiB"); else "". reason, fix: why the library is not available, and how to
- * get it. */
+/* version, path: version and path of the library. detail: for the driver, its devices ("NVIDIA H200,
+ * sm_90, 132 multiprocessors, 139 GiB"); for the libraries, "". reason: why the part is not
+ * available; fix: how to get it. */
 struct nvidia_info {
     const char *name, *what;
     bool available;
     char version[32], path[256], detail[256], reason[400], fix[256];
 };
 
-/* Asks for one part, for at most limit_s seconds.  *out is always complete: it has an answer, or
- * the reason why there is none. */
+/* Queries one part; waits at most limit_s seconds.  *out is always complete: it has an answer, or
+ * the reason why there is no answer. */
 #define NVIDIA_LIMIT_S 30.0               /* the first use of a driver can take seconds */
 void nvidia_ask(enum nvidia_part part, double limit_s, struct nvidia_info *out);
 /* The body of `tilescope-runner --nvidia NAME`.  Returns the exit code. */

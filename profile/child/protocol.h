@@ -45,21 +45,24 @@ enum server_command {
 
 struct request {
     uint32_t version;                     /* PROTOCOL_VERSION; first in requests and replies */
-    uint32_t command, slot;  /* LOAD: a slot; LOAD_VENDOR and RUN: a contender */
+    uint32_t command, slot;  /* slot: for LOAD an enum slot; for LOAD_VENDOR, RUN a contender */
     char path[512];                       /* LOAD, LOAD_VENDOR */
     char entry[32];                       /* LOAD: name of the function; "" = ts_entry */
     int32_t library;                      /* LOAD_VENDOR: enum vendor_library */
     struct vendor_problem problem;        /* LOAD_VENDOR: tensor i is buffer i of the slot */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
     uint32_t steady;  /* TIME: bit i = contender i must leave the result that is in the file */
-    bool ceiling, append;                 /* TIME: sample the ceiling too; keep earlier samples */
+    /* TIME. ceiling: sample the ceiling too; append: keep the earlier samples */
+    bool ceiling, append;
     bool has_ceiling;                     /* TIME: the process of the ceiling is running */
     double time_s, most_s;                /* TIME: sample for time_s seconds, at most for most_s */
     double give_up_s;  /* TIME: stop after a few rounds if all kernels are slower than this */
-    /* TIME: least rounds; number of epochs, each with new pages for the buffers (0 = 1) */
+    /* TIME. min_runs: least number of rounds; epochs: number of epochs (0 means 1), each with new
+     * pages for the buffers */
     int32_t min_runs, epochs;
     bool cold;                            /* TIME: time single calls with empty caches */
-    int64_t walk_bytes;  /* TIME, cold: bytes to read where lines cannot be flushed by address */
+    /* TIME, cold: where lines cannot be flushed by address, this many bytes of other data are read */
+    int64_t walk_bytes;
     int32_t meter, n_events;              /* COUNT: enum meter_id, and the number of events */
     struct event event[EVENTS_MAX];
 };
@@ -67,7 +70,7 @@ struct request {
 struct reply {
     uint32_t version;
     int32_t ok, code;                     /* code: enum err_code when ok is 0 */
-    char text[480];                       /* the error; LOAD_VENDOR: the implementation */
+    char text[480];                       /* the error, or after LOAD_VENDOR the implementation */
     char layout[80];                      /* LOAD_VENDOR: the layout that the library chose */
     double seconds;  /* RUN, COUNT: of one call; TIME, SIMULATE: of the whole command */
 };
@@ -98,8 +101,8 @@ struct shared {
     uint32_t magic, version;
     int32_t parent, threads;              /* parent: process id of the parent */
     int32_t n_buffers, n_contenders;
-    /* size of the file, and offsets in it of struct shared_buffer[n_buffers] and struct
-     * shared_sim */
+    /* file_bytes: size of the file; buffer_at, sim_at: offsets in the file of struct
+     * shared_buffer[n_buffers] and of struct shared_sim */
     int64_t file_bytes, buffer_at, sim_at;
     int64_t memory_bytes;                 /* memory that the runner may still map; 0 = unlimited */
     int64_t cpu_s;  /* limit of CPU time (RLIMIT_CPU) in seconds; 0 = unlimited */
@@ -110,18 +113,18 @@ struct shared {
     /* The runner writes the members below. */
     atomic_int permille;                  /* progress of the current command */
     struct fault fault;
-    /* Number of samples of each series (0: it was not requested), and the samples in seconds per
-     * call; sample[.][i] were taken in round i. */
+    /* n_samples: number of samples of each series; 0: the series was not requested.  sample: seconds
+     * per call; sample[.][i] was taken in round i. */
     int32_t n_samples[SERIES_COUNT];
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
     int32_t n_epochs, epoch[PROTOCOL_MAX_EPOCHS];    /* first round of each epoch */
-    int32_t flushed;  /* cold: 1: caches were flushed by address; 0: by reading walk_bytes */
-    /* The contender whose result changed, after differs_after calls: TIME then ended early, and the
-     * file holds the changed result.  -1: none. */
+    int32_t flushed;  /* cold samples: 1 if caches were flushed by address, 0 if by reading data */
+    /* The contender whose result changed; -1: no result changed.  The change was seen after
+     * differs_after calls of it.  TIME then ended early, and the file holds the changed result. */
     int32_t differs;
     int64_t differs_after;
-    /* after TIME: bytes of the buffers' pages, in huge pages (0 unless huge_pages is set) and in
-     * all */
+    /* After TIME.  room_bytes: bytes of all pages of the buffers; huge_bytes: how many of these are
+     * in huge pages (0 unless huge_pages is set). */
     int64_t huge_bytes, room_bytes;
     struct counts counts;
 };
@@ -136,7 +139,7 @@ struct shared_site { int32_t is_store, tensor; struct site_count count; };
 struct shared_block { int32_t mark, accesses; long long runs; };
 struct shared_mark { int32_t block, reserved; };
 
-/* The data of COMMAND_SIMULATE. Arrays follow the struct; each ..._at is the offset of one, in
+/* The data of COMMAND_SIMULATE. Arrays follow the struct; each ..._at is the offset of an array in
  * bytes from the start of the struct. */
 struct shared_sim {
     struct cache_config cache;
@@ -152,8 +155,8 @@ struct shared_sim {
     char how[SIM_HOW];  /* why more accesses were simulated than the budget allows */
 };
 
-/* heat: per tensor, the address of the first byte of its heat map.  Every buffer lies in [first,
- * end). */
+/* heat: per tensor, the address at which cell 0 of its heat map begins.  Every buffer lies in
+ * [first, end). */
 struct shared_detail {
     unsigned long long heat[MEASURE_MAX_TENSORS], first, end;
     struct sim_detail detail;

@@ -22,17 +22,17 @@ struct runner_opts {
     bool huge_pages;                      /* ask Linux for huge pages for the buffers */
     double limit_s;                       /* limit of one kernel call, in seconds */
     int64_t memory_bytes;                 /* memory limit beyond the buffers; 0 = 1 GiB */
-    int n_buffers;                        /* the parameters of all kernels */
+    int n_buffers;                        /* number of parameters of all kernels together */
     /* Only runner_open and runner_renew read the arrays `buffer` and `first`. The names of the
      * buffers must outlive the runner. */
     const struct runner_buffer *buffer;
-    /* Number of contenders (kernels that are timed against each other), at most
-     * PROTOCOL_MAX_CONTENDERS.  Contender i has the buffers from first[i] up to first[i + 1] (not
-     * included); the last contender has all buffers from first[i] on.  0 = one kernel, with all
-     * buffers. */
+    /* n_contenders: number of contenders (kernels that are timed against each other), at most
+     * PROTOCOL_MAX_CONTENDERS; 0 means one kernel with all buffers.  Contender i has the buffers
+     * from first[i] up to first[i + 1] (not included).  The last contender has all buffers from its
+     * first[i] on. */
     int n_contenders;
     const int *first;
-    const struct trace_table *trace;      /* table of the instrumented kernel; NULL = none */
+    const struct trace_table *trace;      /* of the instrumented kernel; NULL: no such kernel */
     int n_trace_buffers;
     bool sim_detail;                      /* reserve memory for struct sim_detail */
     const struct cancel *cancel;          /* may be NULL; polled about every 20 ms */
@@ -73,7 +73,7 @@ struct samples {
      * then ended early, so the samples are of no use, and runner_data has the different result. */
     int differs;
     int64_t differs_after;
-    int64_t huge_bytes, room_bytes;  /* bytes of the buffers' pages in huge pages, and in all */
+    int64_t huge_bytes, room_bytes;       /* as in struct shared */
     double others;                   /* share of the CPUs that other work took; NAN: unknown */
 };
 /* How to simulate the instrumented kernel. base: an address for each buffer, a multiple of the
@@ -167,12 +167,12 @@ bool runner_load_vendor(struct runner *r, int contender, const char *plugin,
                         enum vendor_library library, const struct vendor_problem *problem,
                         struct vendor_choice *out, struct err *e);
 
-/* Runs a contender once.  ERR_CRASH; ERR_TIMEOUT; ERR_WRONG: it wrote outside of a buffer, which
- * the text names, or a host twin reported an error. */
+/* Runs a contender once.  Fails with ERR_CRASH, ERR_TIMEOUT or ERR_WRONG.  ERR_WRONG: the contender
+ * wrote outside of a buffer (the text names the buffer), or a host twin reported an error. */
 bool runner_run(struct runner *r, int contender, double *seconds, struct err *e);
 bool runner_time(struct runner *r, const struct sampled *what, struct samples *out, struct err *e);
 /* Counts these events per call of contender 0 by a meter (enum meter_id), on all its threads.
- * *seconds: seconds per call while counting.  *out has a reason for an event without a count. */
+ * *seconds: seconds per call while counting.  If an event has no count, *out has the reason. */
 bool runner_count(struct runner *r, int meter, const struct event *event, int n,
                   struct counts *out, double *seconds, struct err *e);
 bool runner_simulate(struct runner *r, const struct simulated *what, struct simulation *out,

@@ -9,21 +9,23 @@
 #include <math.h>
 
 #define BATCH_S 50e-6                     /* least duration of a sample */
-#define DEVICE_BATCH_S 1e-3  /* the same on a device, where the first launch begins late */
+#define DEVICE_BATCH_S 1e-3  /* least duration on a device, where the first launch begins late */
 #define WARM_UP_RUNS 3
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
 #define GIVE_UP_ROUNDS 3                  /* rounds before giving up; one round for long calls */
-#define HOPELESS 2  /* a kernel slower than this times give_up_s gets no warm-up */
-#define HOPELESS_CALLS 3  /* first calls that must be that slow; 1 if it takes SAMPLING_LONG_S */
+#define HOPELESS 2  /* a kernel whose calls take more than HOPELESS * give_up_s gets no warm-up */
+/* so many first calls must be that slow; a single call is enough if it takes SAMPLING_LONG_S */
+#define HOPELESS_CALLS 3
 #define CLOCK_READINGS 1000
 #define CHECK_SHARE 0.04                /* share of the time for checks */
-#define RESULT_SHARE 0.01  /* time for checks of single-call samples / time of these samples */
+/* most time for checking the results of single-call samples, as a share of the time of the samples */
+#define RESULT_SHARE 0.01
 #define CHECK_PARTS 32  /* parts of time_s; each has a check, if CHECK_SHARE allows it */
 #define CHECK_MOST 64                   /* most calls of one check */
 #define CHECK_FIRST 8                   /* most calls of the check before the warm-up */
-#define FIRST_WORTH 4  /* first check of slow kernels: only if time_s allows this many calls */
+#define FIRST_WORTH 4  /* a slow kernel gets a first check only if time_s allows this many calls */
 #define HEAT_SWITCH_S 200e-6              /* longer calls need no heating after the ceiling */
 
 struct sampler {
@@ -33,7 +35,7 @@ struct sampler {
     struct shared *sh;
     struct rng rng;
     int list[SERIES_COUNT], n, n_contenders;              /* list: the n works that are used */
-    bool fresh[SERIES_COUNT];  /* whether a work must be called untimed: after a renewal or check */
+    bool fresh[SERIES_COUNT];  /* whether an epoch or a check has come since the last sample */
     double clock_cost;
     double least;                                         /* smallest sample of any contender */
     double checked_s, checked_at;  /* time of all checks so far, and when the last one was made */
@@ -143,8 +145,9 @@ static int calls_in(const struct work *w, double seconds, int most)
 }
 
 /* Checks each steady contender with as many calls as fit into `seconds`, at least `least` and at
- * most `most`. least -1: skips a contender for which no call fits. If checks_itself, only the
- * result of the last call is checked, without a further call; with least -1 not even that. */
+ * most `most`. If `least` is -1, skips a contender for which no call fits. A contender whose samples
+ * check themselves (checks_itself) gets no further call: the result of its last call is checked, or
+ * nothing if `least` is -1. */
 static void check_each(struct sampler *s, double seconds, int least, int most)
 {
     for (int i = 0; i < s->n && !s->over; i++) {
@@ -181,8 +184,8 @@ static void inspect_first(struct sampler *s)
                    CHECK_FIRST);
 }
 
-/* Checks results at most once in each of CHECK_PARTS parts of the time, and only while all checks
- * together have taken less than CHECK_SHARE of it. */
+/* Checks results about once in each of CHECK_PARTS parts of the time, and only while all checks
+ * together have taken less than CHECK_SHARE of the time so far. */
 static void inspect_between(struct sampler *s, double start, double now)
 {
     double part = s->q->time_s / CHECK_PARTS, room = CHECK_SHARE * (now - start);

@@ -11,9 +11,9 @@
 
 typedef void kernel_fn(void *const *buffers);
 
-/* Something to sample: a function of buffers (run), a primitive of a vendor library (run_vendor),
- * calls on a device (run_device, which comes first), or (team > 0) the ceiling in its own process
- * on `team` threads.  If none of them is set, the entry is unused. */
+/* Something to sample.  If team > 0, it is the ceiling in its own process on `team` threads.  Else
+ * it is the first of these members that is set: run_device (calls on a device), run (a function of
+ * buffers), run_vendor (a primitive of a vendor library).  If none is set, the entry is unused. */
 struct work {
     kernel_fn *run;
     void *const *buffers;
@@ -47,22 +47,23 @@ struct sampling_hooks {
     void *ctx;
 };
 
-/* Warms up, then samples the works, one for each enum series, in rounds into sh->sample.  Sampling
- * ends when request->time_s is over and there were min_runs rounds, when most_s is over, when
- * sh->sample is full, or when a callback ends it.  If give_up_s is not 0, it also ends after a
- * round if all samples of contenders took longer than give_up_s (after a few rounds for short
- * calls).  A single kernel on one thread gets no warm-up when all its first calls take more than
- * twice give_up_s.  Appending needs no warm-up.
+/* Warms up, then samples in rounds.  The index of work[] and sh->sample is an enum series.  Sampling
+ * ends when q->time_s is over and there were min_runs rounds, when most_s is over, when sh->sample
+ * is full, or when a callback ends it.  If give_up_s is not 0, sampling also ends after a round if
+ * all samples of contenders took longer than give_up_s (after a few rounds for short calls).  A
+ * single kernel on one thread gets no warm-up when all its first calls take more than twice
+ * give_up_s.  Appending needs no warm-up.
  *
- * Each round samples each work once, in a new random order, so that no contender always follows the
- * same other one.  The time is divided into request->epochs epochs; each but the first renews the
- * buffers.  Hot samples: something else may have used the caches before, so a short kernel is
- * called once, untimed, before its sample.  This is done if there are several contenders, after a
- * renewal or a check, and for very short kernels also beside the ceiling.  Cold samples: a sample
- * is one call, on a CPU minus the cost of reading the clock; only contenders are sampled.
+ * Each round samples each entry of work[] once, in a new random order.  The time is divided into
+ * q->epochs epochs; each epoch except the first renews the buffers.
  *
- * The results of steady contenders are checked before the warm-up (not when appending), after
- * rounds for a small share of the time, and at the end.  A check first asks whether the last call
+ * Hot samples: something else may have used the caches, so a short kernel is called once, untimed,
+ * before its sample.  This happens if there are several contenders, after a renewal or a check,
+ * and, for very short kernels, also if the ceiling is sampled.  Cold samples: each sample is one
+ * call; on a CPU, the cost of reading the clock is subtracted.  The ceiling has no cold samples.
+ *
+ * The results of steady contenders are checked before the warm-up (not when appending), between
+ * rounds (for a small share of the time), and at the end.  A check first asks whether the last call
  * left the right result.
  * Then it overwrites results and asks whether a few untimed calls produce the right result again.
  * Cold and long kernels are not called an extra time: their results are overwritten before each
@@ -72,9 +73,9 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
 
 /* Returns the rate of the ceiling: the calls per second of a team of `threads` threads on `cores`
  * cores; 0: the ceiling was not sampled.  Let n be the smaller of threads and cores, because more
- * threads than cores take turns.  The result is n times the rate of a thread of the team, or, if
- * that is higher, n times the rate of one core: a team on a busy machine waits for its slowest
- * thread. */
+ * threads than cores take turns.  The result is n times the higher of two rates: the rate of one
+ * thread of the team, and the rate of one core alone.  A team on a busy machine waits for its
+ * slowest thread. */
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
                         int cores);
 #endif

@@ -186,7 +186,7 @@ static bool check(struct server *r, const struct request *q, struct err *e)
 
 /* --- Memory and limits ----------------------------------------------------------------------- */
 
-/* Maps the file at its present size, and unmaps the old mapping. Returns NULL, or the error. */
+/* Maps the file at its present size, and unmaps the old mapping. Returns the error, or NULL. */
 static const char *map_shared(struct server *r)
 {
     static const char usage[] = "tilescope starts this program to run kernels in it";

@@ -17,8 +17,8 @@ struct server {
     kernel_fn *entry[SLOT_COUNT];
     /* per slot: the error that a host twin found, or ""; NULL: not a host twin */
     const char *fault[SLOT_COUNT];
-    /* Per contender: number of calls since it was loaded, and seconds of the last call of
-     * COMMAND_RUN. COMMAND_RUN of a vendor library's contender changes neither. */
+    /* Per contender. calls: number of calls since it was loaded. first_s: seconds of the call that
+     * the last COMMAND_RUN made. COMMAND_RUN of a vendor library's contender changes neither. */
     int64_t calls[PROTOCOL_MAX_CONTENDERS];
     double first_s[PROTOCOL_MAX_CONTENDERS];
     trace_fn *trace;                      /* the functions of the instrumented kernel */
@@ -27,7 +27,7 @@ struct server {
     const struct vendor_plugin *plugin[PROTOCOL_MAX_CONTENDERS];
     struct vendor_handle *vendor[PROTOCOL_MAX_CONTENDERS];
     struct vendor_problem problem[PROTOCOL_MAX_CONTENDERS];
-    struct cuda_device *device;           /* --device: where kernels run; NULL: on the CPU */
+    struct cuda_device *device;           /* where kernels run (--device); NULL: on the CPU */
     bool loaded[PROTOCOL_MAX_CONTENDERS];  /* on a device: whether the contender is loaded */
     struct reply reply;
 };
@@ -88,9 +88,9 @@ bool server_ask_ceiling(const struct server *r, int team, long batch, double *se
 
 /* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: one call of a kernel.  There is
  * an ADDRESS for each buffer.  Maps the BYTES bytes of FILE at the first ADDRESS, fills a cache of
- * CACHE_BYTES with other data, and calls the kernel once.  If PADDING is not "-", SO is a copy of
- * the kernel that counts (asm_text.counting), and PADDING is an object of asm_text.padded; then the
- * count of every block and the number of nops in every piece of padding are written to OUT as
+ * CACHE_BYTES with other data, and calls the kernel once.  If PADDING is not "-", SO is the counting
+ * copy of the kernel (asm_text.counting), and PADDING is an object of asm_text.padded.  In this case
+ * the count of every block and the number of nops in every piece of padding are written to OUT as
  * int64_t.  Ends the process with exit code 0, or prints the error and returns an exit code. */
 int server_once(int argc, char **argv);
 #endif

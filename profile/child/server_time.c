@@ -62,8 +62,8 @@ static bool renew(void *ctx)
     return ok;
 }
 
-/* Empties the caches: every thread reads a memory larger than the last cache, which replaces the
- * content of that cache and of the caches of the thread. */
+/* Empties the caches: every thread reads more memory than the last cache holds.  This replaces the
+ * content of the last cache and of the thread's own caches. */
 static void walk(const struct timing *t)
 {
     static char *room;
@@ -78,8 +78,8 @@ static void walk(const struct timing *t)
         (void)*(const volatile char *)(room + i);
 }
 
-/* Makes a device call for a hook, unless an earlier one failed. Returns whether all have succeeded;
- * t->e keeps the first error. */
+/* Makes a device call for a hook, unless an earlier call failed. Returns whether all calls so far
+ * have succeeded; t->e keeps the first error. */
 static bool on_device(struct timing *t, bool (*call)(struct server *r, int i, struct err *e), int i)
 {
     t->failed = t->failed || !call(t->r, i, t->e);
@@ -155,8 +155,8 @@ static void add_device(struct timing *t, struct device_work *device, struct work
     }
 }
 
-/* Lists the contenders, and places their buffers. Appended samples go on with the buffers of the
- * samples before, unless a check has put them elsewhere since. */
+/* Lists the contenders, and places their buffers. If samples are appended, buffers stay where they
+ * were for the earlier samples, unless COMMAND_RUN has moved them since. */
 static bool add_contenders(struct server *r, const struct request *q, struct work *work,
                            struct err *e)
 {

@@ -37,16 +37,16 @@ struct ratio { double ratio, low, high, best; };
 struct ratio stats_ratio(const double *a, const double *b, int n, const int *block, int n_blocks,
                          uint64_t seed);
 
-/* The ratio of the least times contradicts an interval on one side of 1 if it is on the other side
- * of 1, more than this share away. */
+/* Let an interval lie on one side of 1. The ratio of the least times contradicts the interval if
+ * this ratio lies on the opposite side of 1 and differs from 1 by more than this share. */
 #define STATS_OPPOSITE 0.03
 
 enum verdict { VERDICT_NONE, VERDICT_FASTER, VERDICT_SLOWER, VERDICT_SAME, VERDICT_UNDECIDED };
 /* Returns whether b is faster or slower than a, from the interval of time b / time a.  An interval
- * that contains 1 means no difference; VERDICT_NONE: there is no interval.  Undecided: the least
- * times say the opposite of the interval.  Work on the other thread of a core can slow one kernel
- * more than the other in nearly every round, so that the interval is narrow and wrong; the least
- * times are disturbed least. */
+ * that contains 1 means no difference.  VERDICT_NONE: there is no interval.  VERDICT_UNDECIDED: the
+ * least times say the opposite of the interval.  Work on the second hardware thread of a core can
+ * slow one kernel more than the other in nearly every round.  The interval is then narrow and wrong;
+ * the least times are disturbed least. */
 enum verdict stats_verdict(const struct ratio *r);
 /* Whether the samples tell nothing: the verdict is undecided, or the interval contains 1 and is
  * wider than 10 %. */

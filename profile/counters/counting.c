@@ -193,7 +193,7 @@ static void stop_thread(void *arg, int thread)
     }
 }
 
-/* Reads the events of a group that this thread has; the group's other values are 0. */
+/* Reads those events of a group that are open in this thread; events that are not open get 0. */
 static int read_group(struct counting *c, int thread, const struct group *g, struct reading *out)
 {
     struct reading r = { .enabled_ns = 0 };

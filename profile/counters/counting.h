@@ -15,9 +15,9 @@
  * "raw:0x151", "PAPI_L1_DCM"). */
 struct event { char name[40], text[64]; };
 
-/* The reading of a group in one thread: its values in the order in which its events were opened,
- * how long the group was enabled, and how long it ran (less when groups take turns). enabled_ns 0:
- * the thread did not run; PAPI does not know this. */
+/* The reading of a group in one thread. enabled_ns: how long the group was enabled; 0: the thread
+ * did not run, which PAPI does not report. running_ns: how long the group counted, which is shorter
+ * when groups take turns. value: in the order in which the events of the group were opened. */
 struct reading { uint64_t enabled_ns, running_ns, value[GROUP_MAX]; };
 
 #define COUNTER_GONE (-100000)  /* returned by open: the thread has ended and needs no counter */
@@ -26,8 +26,8 @@ struct reading { uint64_t enabled_ns, running_ns, value[GROUP_MAX]; };
 /* A source of counters.  The functions that return an int return a code below 0 when they fail.
  * ctx belongs to the source. */
 struct counter_source {
-    /* Opens a stopped counter of ev in one thread, in the group of the handle `leader` (-1: it
-     * leads a new group).  Returns a handle, 0 or more. */
+    /* Opens a stopped counter of ev in one thread.  It joins the group that the counter with the
+     * handle `leader` leads; -1: it leads a new group.  Returns a handle, 0 or more. */
     int (*open)(void *ctx, int thread, const struct event *ev, int leader);
     /* Start, stop and read the group of a leader; n: number of its events. */
     int (*start)(void *ctx, int leader);
@@ -47,8 +47,9 @@ struct counter_source {
 
 /* Opens the events in order.  An event joins the last group if that has fewer than group_max events
  * and the source allows it; else it begins a new group.  All threads have the same groups.  An
- * event that fails in a thread is dropped, since a sum without that thread would look complete; a
- * thread that has ended does not count.  Returns NULL, with the reason, when no event is left. */
+ * event that cannot be opened in some thread is dropped, since a sum without this thread would look
+ * complete.  Threads that have ended are ignored.  Returns NULL, with the reason, when no event is
+ * left. */
 struct counting;
 struct counting *counting_open(const struct counter_source *s, void *ctx, int threads,
                                const struct event *event, int n, int group_max,
@@ -63,8 +64,8 @@ void counting_stop(struct counting *c, int pass, int calls);
 /* Stores the sums over all threads and passes.  When nothing was counted, or a counter stands
  * still, *out has the reason.  out->source says how many threads ran. */
 void counting_result(struct counting *c, struct counts *out);
-/* Whether a group of several events never ran in some thread.  It may need more counters than are
- * free: opening the events again with group_max 1 can help. */
+/* Whether a group of several events never ran in some thread.  Such a group may need more counters
+ * than are free.  Opening the events again with group_max 1 can help. */
 bool counting_starved(const struct counting *c);
 void counting_close(struct counting *c);             /* NULL is allowed */
 #endif

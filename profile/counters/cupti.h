@@ -1,7 +1,7 @@
 /* CUPTI, NVIDIA's library of GPU counters, loaded at run time ($TILESCOPE_CUPTI names another
  * file). The structs are those of CUPTI 13 under our own names: one of CUPTI's headers is C++, and
- * the build must not need these headers. A struct for a call (CUPTI_HEAD) begins with its size up
- * to the last field, and with a pointer that stays NULL.
+ * the build must not need these headers. Each argument of a call is a struct that begins with
+ * CUPTI_HEAD: its own size up to the end of its last field, and a pointer that stays NULL.
  *
  * cupti_metrics.h finds out which metrics a chip has; CUPTI needs no GPU to say this. cupti_count.h
  * counts. */

@@ -91,7 +91,7 @@ static bool configure(struct range_session *s, struct err *e)
     return cupti_ok(s->c, s->c->range_config(&set), "cuptiRangeProfilerSetConfig", e);
 }
 
-/* Runs the work once as one range.  *all: every pass is done. */
+/* Runs the work once as one range.  *all: whether all passes are done now. */
 static bool run_pass(struct range_session *s, bool *all, struct err *e)
 {
     struct cupti_range plain = { .size = CUPTI_SIZE(struct cupti_range, object),
@@ -205,8 +205,8 @@ static void add_activity(const struct cupti_kernels *k, const struct event *even
     }
 }
 
-/* Lists all events of activity records as missing, for the reason `why`; if `activity` is false,
- * all metrics instead. */
+/* Lists all events of one kind as missing, with the reason `why`: the events of activity records if
+ * `activity` is true, else the metrics. */
 static void miss_all(struct counts *out, const struct event *event, int n, bool activity,
                      const char *why)
 {

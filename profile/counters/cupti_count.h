@@ -18,9 +18,9 @@ struct cupti_work {
 
 /* Counts n events (cupti_metrics.h) for one run of the work with all of its kernels. Events that
  * the chip lacks are listed in out->missing; if nothing can be counted, *out has the reason.
- * *seconds: the device's time for the kernels of one run, or, without records of activity, the time
- * of the first run by the host's clock; 0 if CUPTI failed before any run. *seconds is not set when
- * CUPTI cannot be loaded. False: the work itself failed; *seconds is then not set either. */
+ * *seconds: the device's time for the kernels of one run. Without records of activity it is the
+ * time of the first run by the host's clock, or 0 if CUPTI failed before any run. False: the work
+ * itself failed. *seconds is not set if the work failed or CUPTI cannot be loaded. */
 bool cupti_count(const struct cupti_work *w, const struct event *event, int n, struct counts *out,
                  double *seconds, struct err *e);
 

@@ -14,8 +14,8 @@ struct cupti_metrics {
     void *host;
     int n;
     const char *metric[EVENTS_MAX];
-    size_t bytes, passes;  /* size of the configuration; how often the work must run */
-    uint8_t *config;                      /* owned */
+    size_t bytes, passes;  /* bytes: size of config; passes: how often the work must run */
+    uint8_t *config;                      /* the configuration of all metrics; owned */
 };
 
 /* Prepares *out for the metrics of a chip. availability: the counters of the device; NULL: all
@@ -35,10 +35,10 @@ void cupti_metrics_close(struct cupti_metrics *m);
  * metric. */
 bool cupti_is_activity(const char *event);
 /* Whether the text has the form of a metric with its rollup ("unit__name.sum"), or is an existing
- * event of activity records; if not, the fix of ERR_NAME has the correct form. */
+ * event of activity records. If not, *e is ERR_NAME, and its fix shows the correct form. */
 bool cupti_event_form(const char *text, struct err *e);
-/* Asks CUPTI about the metrics of an event set on CUPTI_CHIP: the number of passes, and the unknown
- * metrics. Returns false with ERR_ENV when CUPTI is missing or fails. */
+/* Asks CUPTI how many passes the metrics of an event set need on CUPTI_CHIP, and which of them this
+ * chip does not have. Returns false with ERR_ENV when CUPTI is missing or fails. */
 struct cupti_checked { int n_unknown; const char *unknown[EVENTS_MAX]; int passes; };
 bool cupti_check(const struct event *event, int n, struct cupti_checked *out, struct err *e);
 #endif

@@ -153,8 +153,8 @@ static int find_known(const char *name)
     return -1;
 }
 
-/* Whether a name is not free for an event, because it names a value of formulas (known_name) or a
- * member of reports that stands beside the counts. */
+/* Whether an event must not have this name: the name belongs to a value of formulas (known_name),
+ * or to a member that reports print beside the counts. */
 static bool is_reserved(const char *name)
 {
     static const char *const member[] = { "available", "reason", "scaled", "running", "metrics",

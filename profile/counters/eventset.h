@@ -16,10 +16,10 @@
  *     LONG
  *     Prose, up to the end of the file.
  *
- * Lines that begin with # are comments, except in the prose.  A formula can use the events of the
- * set per call of the kernel, time_s (seconds per call), flops and bytes (of the operator) and
- * threads.  A metric is absent when one of its events was not counted, when one of the other values
- * is unknown, and after an error such as a division by zero. */
+ * Lines that begin with # are comments, except in the prose.  A formula can use the counts of the
+ * set's events per call of the kernel, time_s (seconds per call), flops and bytes (of the operator)
+ * and threads.  A metric is left out when its formula uses an event that was not counted or a value
+ * that is unknown, and after an error such as a division by zero. */
 #ifndef TS_PROFILE_EVENTSET_H
 #define TS_PROFILE_EVENTSET_H
 #include "kernels/base/arena.h"
@@ -37,8 +37,8 @@ struct event_set {
     struct metric metric[METRICS_MAX];
 };
 
-/* Parses an event set; the result is allocated in a.  Errors have the file (path, or the name),
- * the line and the column. */
+/* Parses an event set; the result is allocated in a.  Errors have the file (`path`; `name` if path
+ * is ""), the line and the column. */
 bool event_set_parse(struct arena *a, const char *name, const char *path, const char *text,
                      const struct event_set **out, struct err *e);
 
@@ -48,8 +48,8 @@ bool event_set_parse(struct arena *a, const char *name, const char *path, const 
 struct event_sets { int n; const struct event_set **set; };
 struct event_sets event_sets_load(struct arena *a, struct str *broken);
 
-/* Finds a set by name; an error in another file does not matter.  ERR_NAME, with the nearest name
- * of all sets if one is similar, when there is no such set.  Else the errors of file_read and
+/* Finds a set by name; errors in the files of other sets do not matter.  ERR_NAME when there is no
+ * such set; the fix names a similar set if there is one.  Other errors are those of file_read and
  * event_set_parse. */
 bool event_set_find(struct arena *a, const char *name, const struct event_set **out,
                     struct err *e);

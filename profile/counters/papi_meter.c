@@ -77,7 +77,7 @@ static void read_component(void)
 /* Loads PAPI once in a process: its state is global. */
 static void load(void)
 {
-    char name[32];  /* name of the library, of the version with which this program was compiled */
+    char name[32];  /* file name of the PAPI version with which this program was compiled */
     snprintf(name, sizeof name, "libpapi.so.%d.%d", PAPI_VERSION_MAJOR(PAPI_VERSION),
              PAPI_VERSION_MINOR(PAPI_VERSION));
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -114,7 +114,8 @@ static void *openmp_of(void *kernel)
     return dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Finds a function in an OpenMP library. Both libraries have the two functions that are needed. */
+/* Finds a function in an OpenMP library.  gcc's and LLVM's library both have the two functions that
+ * papi_open needs. */
 static bool find_openmp(void *library, const char *name, void *to)
 {
     void *symbol = library ? dlsym(library, name) : NULL;

@@ -1,10 +1,10 @@
 /* Counters by PAPI, whose event names papers use (PAPI_L1_DCM).  The library is loaded only when
  * this meter is asked for; without the library the meter is refused with a reason.
  *
- * PAPI counts only the thread that owns an event set: not every machine lets it attach to other
- * threads or count those that the thread starts.  Each thread of the kernel's OpenMP team therefore
- * has its own event sets, opened, started and stopped on that thread.  Threads that a kernel starts
- * by other means are not counted. */
+ * Not every machine lets PAPI attach to other threads, or count the threads that a thread starts.
+ * Each thread of the kernel's OpenMP team therefore has its own event sets, which are opened,
+ * started and stopped on this thread and count nothing else.  Threads that a kernel starts without
+ * OpenMP are not counted. */
 #ifndef TS_PROFILE_PAPI_METER_H
 #define TS_PROFILE_PAPI_METER_H
 #include "profile/counters/counting.h"

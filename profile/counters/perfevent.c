@@ -87,8 +87,8 @@ static int perf_read(void *ctx, int leader, int n, struct reading *out)
 static void perf_close(void *ctx, int handle) { (void)ctx, (void)handle; }
 #endif
 
-/* Whether an event happens only in Linux itself (context switches, migrations). Without the right
- * to count there, its count would be 0. */
+/* Whether an event happens only in the kernel of Linux (context switches, migrations). Without the
+ * right to count in the kernel, its count would be 0. */
 static bool kernel_only(const struct event *ev)
 {
     return streq(ev->text, "context_switches") || streq(ev->text, "migrations");

@@ -16,7 +16,7 @@ bool perf_name_at(int i, char out[PERF_NAME_BYTES]);
 
 /* The threads of this process as a source of counters.  Hardware events are counted in user space
  * only, so interrupts do not count.  Software events happen in the kernel of Linux, and are also
- * counted there if this process is allowed to.  If this is not allowed (no_kernel), context
+ * counted there if this process has the right to do so.  Without this right (no_kernel), context
  * switches and migrations are refused, since their counts would be 0. */
 struct perf_threads { int n, *tid; bool no_kernel; };
 extern const struct counter_source perf_source;
@@ -24,7 +24,7 @@ void perf_threads_find(struct perf_threads *out);    /* finds all threads that e
 void perf_threads_free(struct perf_threads *t);
 
 /* Opens two counters, counts a little work and closes them.  The counts are available only if the
- * counters really counted.  Reasons: no PMU in this VM (no cpu event source, ENOENT), paranoid
- * level (EACCES), a policy (EPERM), too many descriptors (EMFILE), not Linux, and others. */
+ * counters really counted.  Reasons for a failure: no PMU in this VM (no cpu event source, ENOENT),
+ * paranoid level (EACCES), a policy (EPERM), too many descriptors (EMFILE), not Linux, others. */
 void perf_probe(bool hardware, struct counts *out);
 #endif

@@ -14,7 +14,8 @@ static const struct { const char *name; struct perf_name is; } plain[] = {
 #include "profile/counters/perf_event.def"
 };
 
-/* config = cache | access << 8 | outcome << 16; the order is perf_event_open(2)'s. */
+/* config = cache | access << 8 | outcome << 16. The names stand in the order of their numbers in
+ * perf_event_open(2). */
 static const char *const cache_name[] = { "l1d", "l1i", "llc", "dtlb", "itlb", "bpu", "node" };
 static const struct { const char *all, *missed; } access_name[] = {
     { "loads", "load_misses" }, { "stores", "store_misses" }, { "prefetches", "prefetch_misses" },

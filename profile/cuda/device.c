@@ -7,7 +7,7 @@
 #include "profile/cuda/driver.h"
 
 #define GUARD_BYTES 256                   /* the alignment of memory from the driver */
-#define GUARD 0x7ffdu                     /* as in guarded.c: two of them are a quiet NaN */
+#define GUARD 0x7ffdu                     /* as in guarded.c; two in a row are a quiet NaN */
 #define GUARD_HALVES (GUARD_BYTES / (int)sizeof(uint16_t))
 #define CLOCKS_DIFFER_S 1e-3  /* most by which the device's time may exceed the host's */
 
@@ -125,8 +125,8 @@ bool cuda_device_open(int n_buffers, int n_modules, struct cuda_device **out, st
         && CALL(d, cuEventCreate, (&d->start, 0)) && CALL(d, cuEventCreate, (&d->stop, 0));
 }
 
-/* Lets a kernel have the dynamic shared memory of its launch, which is more than the default of a
- * block. */
+/* Lets a kernel have the dynamic shared memory of its launch, even if this is more than a block
+ * gets by default. */
 static bool allow_shared(struct cuda_device *d, CUfunction function, const struct gen_launch *l,
                          struct err *e)
 {
@@ -211,7 +211,7 @@ static int64_t from_end(const uint16_t *guard)
     return i * (int64_t)sizeof *guard;
 }
 
-/* Finds damage behind the data of b, or else before them. */
+/* Looks for damage behind the data of b.  If there is none, looks before the data. */
 static bool look_at(const struct cuda_device *d, const struct device_buffer *b, int64_t *distance,
                     bool *damaged, struct err *e)
 {

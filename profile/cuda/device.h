@@ -1,7 +1,7 @@
 /* A GPU, used through its driver: buffers, modules, launches, times. A guard of 256 bytes with a
- * known pattern lies on each side of a buffer. After a fault of a kernel, the process that caused
- * it can no longer use the device, and a driver can hang. Therefore only a process that may be
- * killed opens a device (tilescope-runner --device). */
+ * known pattern lies on each side of a buffer. A process whose kernel caused a fault can no longer
+ * use the device, and a driver can hang. Therefore only a process that may be killed opens a device
+ * (tilescope-runner --device). */
 #ifndef TS_CUDA_DEVICE_H
 #define TS_CUDA_DEVICE_H
 #include <stdint.h>
@@ -19,7 +19,8 @@ struct cuda_info {
 };
 /* Prints the properties as text, one line per field. */
 void cuda_info_print(struct str *out, const struct cuda_info *i);
-/* Parses this text.  ERR_ENV: it has another form, or properties that cannot be true. */
+/* Parses the text of cuda_info_print.  ERR_ENV: the text has another form, or the properties cannot
+ * be true. */
 bool cuda_info_read(const char *text, struct cuda_info *out, struct err *e);
 
 struct cuda_device;
@@ -28,9 +29,9 @@ struct cuda_device;
 bool cuda_device_open(int n_buffers, int n_modules, struct cuda_device **out, struct err *e);
 bool cuda_device_info(const struct cuda_device *d, struct cuda_info *out, struct err *e);
 
-/* Loads *o as module number `module`, instead of the one loaded before.  The launches of *o, with
- * their names and arguments, must live as long as the module; its cubin need not.  ERR_COMPILE if
- * a kernel needs too much shared memory, else the errors of cuda_ok. */
+/* Loads *o as module number `module`, which replaces the previous module of this number.  The
+ * launches of *o, with their names and arguments, must live as long as the module; the cubin of *o
+ * need not.  ERR_COMPILE if a kernel needs too much shared memory, else the errors of cuda_ok. */
 bool cuda_device_load(struct cuda_device *d, int module, const struct cuda_object *o,
                       struct err *e);
 /* Copies data to a buffer.  A buffer without memory gets `bytes` bytes; a buffer with memory must

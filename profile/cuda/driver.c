@@ -3,7 +3,7 @@
 #include "kernels/base/arena.h"
 #include "profile/cuda/library.h"
 
-#define LAST_FAULT 720  /* codes from CUDA_ILLEGAL_ADDRESS up to here count as a kernel's fault */
+#define LAST_FAULT 720  /* codes from CUDA_ILLEGAL_ADDRESS to 719 count as a kernel's fault */
 
 bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struct err *e)
 {

@@ -6,7 +6,7 @@
 
 #include "kernels/base/err.h"
 
-/* The types of cuda.h under their own names, so that a test can compare both. */
+/* Types of cuda.h.  They have their original names, so that a test can compare them with cuda.h. */
 typedef int CUresult;
 typedef int CUdevice;
 typedef int CUdevice_attribute;
@@ -36,8 +36,9 @@ struct cuda_driver {
 bool cuda_driver_open(struct cuda_driver *d, struct err *e);
 /* Loads the driver without calling it, to find out whether the file exists.  ERR_ENV. */
 bool cuda_driver_there(struct err *e);
-/* Whether a call succeeded; if not, *e is "CALL: CUDA_ERROR_...", where CALL is `call`, or has the
- * code's number if it has no name. ERR_CRASH or ERR_TIMEOUT for faults of a kernel, ERR_COMPILE for
- * a module that the device cannot run, else ERR_ENV. */
+/* Whether a call succeeded. If not, the text of *e is `call` and the name of the error: "cuInit:
+ * CUDA_ERROR_...". A code without a name is given as a number. The kind of *e is ERR_CRASH or
+ * ERR_TIMEOUT for faults of a kernel, ERR_COMPILE for a module that the device cannot run, else
+ * ERR_ENV. */
 bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struct err *e);
 #endif

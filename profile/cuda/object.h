@@ -1,5 +1,5 @@
 /* A compiled module of a GPU as a file: the launches of one run, then the cubin.  The measuring
- * process writes it, and the process that may call the driver reads it.
+ * process writes the file, and the process that may call the driver reads it.
  *
  *     tilescope cuda 2
  *     launch NAME BLOCKS_X BLOCKS_Y BLOCKS_Z THREADS_X THREADS_Y THREADS_Z SHARED N BUFFER...
@@ -20,7 +20,7 @@
 struct cuda_object { struct gen_launches launches; const void *cubin; size_t bytes; };
 
 void cuda_object_write(struct str *out, const struct cuda_object *o);
-/* Reads the content of such a file: n bytes of data.  The launches are allocated in a; out->cubin
+/* Parses n bytes of data, the content of such a file.  The launches are allocated in a; out->cubin
  * points into data.  Bytes after the cubin are ignored.  ERR_COMPILE when the file has another
  * form, or a BUFFER is not below n_buffers. */
 bool cuda_object_read(struct arena *a, const char *data, size_t n, int n_buffers,

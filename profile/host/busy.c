@@ -10,8 +10,9 @@
 
 #define LEAST_S 0.1  /* shortest time for a share: ten ticks of Linux */
 
-/* Returns the sum of the busy columns in the first line of /proc/stat: all of "user nice system
- * idle iowait irq softirq steal" but idle and iowait.  NAN: the file cannot be read. */
+/* Returns the sum of the busy columns in the first line of /proc/stat.  The columns are "user nice
+ * system idle iowait irq softirq steal"; all except idle and iowait are busy.  NAN: the file cannot
+ * be read. */
 static double all_ticks(void)
 {
     unsigned long long user, nice, system, idle, wait, irq, soft, steal;
@@ -23,7 +24,7 @@ static double all_ticks(void)
     return n == 8 ? (double)(user + nice + system + irq + soft + steal) : NAN;
 }
 
-/* Returns the ticks of a process, all threads; 0 when it is gone. */
+/* Returns the ticks of all threads of a process; 0 when the process is gone. */
 static double own_ticks(pid_t pid)
 {
     char path[64], text[1024];
@@ -56,7 +57,7 @@ void busy_add(struct busy_sum *s, const struct busy *from, const struct busy *to
 
 double busy_share(const struct busy_sum *s)
 {
-    bool counted = s->all_s > 0;  /* false for NAN; 0 where /proc/stat does not count */
+    bool counted = s->all_s > 0;  /* all_s is NAN or 0 where /proc/stat does not count */
     if (!counted || s->clock_s < LEAST_S)
         return NAN;
     double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);

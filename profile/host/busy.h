@@ -13,8 +13,8 @@ struct busy { double all_s, own_s, at_s; };
  * seconds of the clock. */
 struct busy_sum { double all_s, others_s, clock_s; };
 
-/* Reads the present sums. own: n processes of the measurement.  A pid of 0 is skipped; a process
- * that has ended counts as having used nothing. */
+/* Reads the CPU seconds used so far. own: n processes of the measurement.  A pid of 0 is skipped; a
+ * process that has ended counts as having used nothing. */
 struct busy busy_now(const pid_t *own, int n);
 /* Adds the interval between two readings to *s. */
 void busy_add(struct busy_sum *s, const struct busy *from, const struct busy *to);

@@ -19,13 +19,14 @@ struct machine {
 void machine_read(struct machine *m);
 const struct machine *machine_this(void);                /* read once, at the first call */
 int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermost known cache */
-/* Reads the beginning of a file like /proc/cpuinfo, with all lines of the first CPU: the file of a
- * machine with hundreds of CPUs has megabytes. False: the file is empty or cannot be read. */
+/* Reads the beginning of a file like /proc/cpuinfo, which has all lines of the first CPU. The whole
+ * file may have megabytes, on a machine with hundreds of CPUs. False: the file is empty or cannot
+ * be read. */
 bool machine_cpu_text(const char *path, struct str *out);
 uint64_t machine_cpu_hash(void);         /* hash of the CPU's model and features */
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
-/* The CPU by its maker's numbers; "" and 0: unknown. */
+/* The maker of the CPU, and the maker's numbers for it; "" and 0: unknown. */
 struct machine_cpu { char vendor[16]; int family, model; };
 void machine_cpu_read(struct machine_cpu *cpu);
 /* Returns the bytes available without swapping, within the limits of the cgroups; 0 = unknown. */
@@ -37,8 +38,8 @@ void machine_date(char *out, size_t n);          /* the time in UTC: "2026-11-23
  * 2 cores | L1d 32K/8/64". */
 void machine_fingerprint(struct str *out, const struct machine *m);
 void machine_fingerprint_here(struct str *out);  /* prints the fingerprint of this machine */
-/* Whether two fingerprints are of one machine: only the number of cores may differ, which affinity
- * and cgroups limit for one process. */
+/* Whether two fingerprints are of one machine. They may differ in the number of cores, which
+ * affinity and cgroups limit for one process, and in nothing else. */
 bool machine_is_same(const char *a, const char *b);
 /* Appends the part of a fingerprint about cores: "2 cores". */
 void machine_cores_of(struct str *out, const char *fingerprint);

@@ -34,7 +34,7 @@ static void add_names(struct str *out, int *n, const char *what, struct doubt_na
     str_free(&of->text);
 }
 
-/* The rates of a model with their names: instruction sets, loads by level, the copy. */
+/* The rates of a model with their names: peaks by instruction set, loads by level, DRAM copy. */
 #define MODEL_RATES (MODEL_ISAS + MODEL_LEVELS + 1)
 struct named { const char *name; struct rates *r; };
 
@@ -54,9 +54,9 @@ static bool below(const struct rate *r, double share, const struct rate *of)
     return r->runs > 0 && of->runs > 0 && r->best < share * of->best;
 }
 
-/* Adds the pairs that are in the wrong order: an instruction set that is clearly slower than the
- * next narrower one, and a level of memory that is slower than the next outer measured one,
- * although loads from an outer level pass through the inner ones. */
+/* Adds two kinds of pairs that are in the wrong order: an instruction set that is clearly slower
+ * than the next narrower one, and a level of memory that is slower than the next outer measured
+ * level. Loads from an outer level pass through the inner levels, so they cannot be faster. */
 static void order(const struct machine_model *m, struct str *out, int *n)
 {
     const struct level_bandwidth *inner = NULL;

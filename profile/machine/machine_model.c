@@ -10,7 +10,7 @@
 #define CALL_LIMIT_S 10.0
 #define ROUNDS 3  /* rounds through all loops, so that a disturbance spreads over several loops */
 #define SHORT_S 0.5                      /* a shorter measurement has one round */
-#define DRAM_TIMES 4  /* bytes of each core's DRAM buffer / of the last cache; 2 if memory is low */
+#define DRAM_TIMES 4  /* size of a core's DRAM buffer / size of the last cache; 2 in low memory */
 #define MEMORY_SHARE 4  /* the DRAM buffers of all cores get at most 1 / 4 of the free memory */
 #define UNKNOWN_CACHE ((int64_t)32 << 20)  /* least size assumed for a last cache without an L3 */
 #define OVERHEAD_BYTES ((int64_t)256 << 20)  /* memory of a child besides the buffers */

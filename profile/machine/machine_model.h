@@ -29,7 +29,7 @@ struct level_bandwidth {
 };
 
 struct machine_model {
-    char fingerprint[384];  /* machine_model_fingerprint of the machine where it was measured */
+    char fingerprint[384];  /* machine_model_fingerprint of the measured machine */
     char date[32];                       /* UTC, "2026-11-21T02:30:00Z" */
     char compiler[128];
     int cores;
@@ -44,8 +44,8 @@ struct machine_model {
 void machine_model_fingerprint(struct str *out, const struct machine *m);
 
 struct progress;
-/* Measures the model: about `seconds` of sampling, and a compilation of each loop.  The errors are
- * those of build_shared and of the runner. */
+/* Measures the model.  This takes about `seconds` for sampling, and the time for compiling each
+ * loop.  The errors are those of build_shared and of the runner. */
 bool machine_model_measure(const struct compiler *cc, const struct machine *m, double seconds,
                            const struct progress *pr, const struct cancel *c,
                            struct machine_model *out, struct err *e);
@@ -57,22 +57,22 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
  * semicolons. Returns the number of doubts: a rate with two faults counts twice. */
 int machine_model_doubts(const struct machine_model *m, const struct machine_model *before,
                          struct str *out);
-/* Appends the names of the rates, "avx2, L1", that are far below those of an earlier model of the
- * same machine. Returns their number. */
+/* Compares the rates of m with those of `before`, an earlier model of the same machine. Appends the
+ * names of the rates that are now far lower: "avx2, L1". Returns the number of these names. */
 int machine_model_less(const struct machine_model *m, const struct machine_model *before,
                        struct str *out);
-/* Merges a measurement into *to, another one of the same machine.  Takes the better of each rate,
- * since disturbances only make rates lower.  A level that only `from` could measure is taken whole.
- * An instruction set that only `from` has is ignored. */
+/* Merges the measurement *from into *to.  Both are of the same machine.  Each rate in *to becomes
+ * the better of the two, since disturbances only make rates lower.  A level that only *from could
+ * measure is copied from there.  An instruction set that only *from has is ignored. */
 void machine_model_merge(struct machine_model *to, const struct machine_model *from);
 
-/* Returns the size of the buffer of each core for measuring the bandwidth of a level; 0 with the
- * reason when it cannot be measured. memory_bytes: memory that is available now. */
+/* Returns the size of each core's buffer for measuring the bandwidth of a level. Returns 0, with
+ * the reason, when this level cannot be measured. memory_bytes: memory that is available now. */
 int64_t machine_model_bytes(const struct machine *m, enum model_level level, int64_t memory_bytes,
                             char *reason, size_t n);
 
-/* Returns the best rate of `threads` threads on a machine with `cores` cores; 0 = unknown.  Fewer
- * threads than cores have the rate of one core times the threads, but at most that of all cores. */
+/* Returns the best rate of `threads` threads on a machine with `cores` cores; 0 = unknown.  For
+ * fewer threads than cores: threads * (rate of one core), but at most the rate of all cores. */
 double machine_model_rates(const struct rates *r, int threads, int cores);
 /* Returns the peak of `threads` threads in GFLOP/s, for the instruction set with the highest one;
  * 0 = unknown. */

@@ -19,7 +19,7 @@ void network_profile(const struct machine_model *model, const struct network *ne
         double flops = fmax(g->flops, 1);
         m->gflops = flops;                /* only executed_gflops / gflops matters */
         m->executed_gflops = func_needed(t->func, flops);
-        /* flops is at least 1: of a kernel without arithmetic, only the bytes count then. */
+        /* flops is at least 1, so a kernel without arithmetic gets a bound, from its bytes. */
         roofline_of(model, flops, g->bytes, m, &r);
         out[i] = (struct kernel_profile){ .flops = t->count * g->flops,
                                           .executed = t->count * fmin(g->flops, m->executed_gflops),

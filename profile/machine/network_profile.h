@@ -1,7 +1,8 @@
-/* The rooflines of a network's kernels. As in roofline.h, the data of a kernel come from the
- * innermost memory that holds all of them, where their producer or the kernel's last call may have
- * left them. Other kernels that run in between can only make the kernel slower. Therefore no
- * schedules can make the network faster than the sum of the bounds over all calls. */
+/* The rooflines of a network's kernels. As in roofline.h, a kernel reads its data from the
+ * innermost memory that holds all the data: the kernels that produced the data, or the previous
+ * call of this kernel, may have left them there. Kernels that run in between can only make this
+ * kernel slower. Therefore no schedules can make the network faster than the sum of the bounds over
+ * all calls. */
 #ifndef TS_PROFILE_NETWORK_PROFILE_H
 #define TS_PROFILE_NETWORK_PROFILE_H
 #include "kernels/module/network.h"

@@ -2,14 +2,14 @@
  * per second, counting the FLOPs that the kernel executes.
  *
  * Bytes are counted where they move from one level of memory into the next inner level. The
- * bandwidth of the outer level times FLOPs over bytes is a roof. Kernels are timed with hot caches,
- * so nothing comes from outside of the home of the kernel: the innermost level that holds its whole
- * data set (inputs and outputs once). From the home, and from each level inside of it, a call
- * fetches at least the data set minus what the caches inside of that level hold.
+ * bandwidth of the outer level times FLOPs over bytes is a roof. The home of a kernel is the
+ * innermost level that holds its whole data set (inputs and outputs once). Kernels are timed with
+ * hot caches, so nothing comes from outside of the home. From the home, and from each level inside
+ * of it, a call fetches at least the data set minus what the caches inside of that level hold.
  *
- * The bytes between L1 and L2 come from the simulator, if it simulated the L1 of this machine. Its
- * results for outer levels are not used: these caches are indexed by physical addresses, which are
- * unknown, so that simulated conflicts need not occur, and a roof must not be too low. */
+ * The bytes between L1 and L2 come from the simulator, if it simulated the L1 of this machine. The
+ * simulator's results for outer levels could make a roof too low, and are not used: outer caches
+ * are indexed by physical addresses, which are unknown, so a simulated conflict need not occur. */
 #ifndef TS_PROFILE_ROOFLINE_H
 #define TS_PROFILE_ROOFLINE_H
 #include "profile/machine/machine_model.h"
@@ -34,7 +34,7 @@ struct roofline {
     int n;
     struct roof roof[MODEL_LEVELS];      /* innermost first */
     double bound;                        /* GFLOP/s: the lowest of peak and roofs; 0 = unknown */
-    int by;                              /* ROOF_FMA, or the enum model_level of that roof */
+    int by;                              /* ROOF_FMA, or the enum model_level of the lowest roof */
     double fraction;                     /* gflops / bound; 0 = unknown */
 };
 
@@ -43,16 +43,17 @@ struct roofline {
 void roofline_of(const struct machine_model *model, double flops, double bytes,
                  const struct measurement *m, struct roofline *out);
 /* Predicts the milliseconds of one thread before anything is compiled. This is the longer of two
- * times: that of all `accesses` (loads and stores) at the rate of vector loads from L1, and that of
- * all FLOPs at the peak of the instruction set. 0: the model lacks these rates.
+ * times: the time of all `accesses` (loads and stores) at the rate of vector loads from L1, and the
+ * time of all FLOPs at the peak of the instruction set. 0: the model lacks one of these rates.
  *
- * The prediction ranks schedules: on 40 random ones each of a gmm, c2d, dep and bmm, its rank
- * correlation with measured times was 0.83 to 0.96. Latencies and misses made one kernel in ten 1.5
+ * The prediction ranks schedules. Its rank correlation with measured times was 0.83 to 0.96 for 40
+ * random schedules each of a gmm, c2d, dep and bmm. Latencies and misses made one kernel in ten 1.5
  * to 6 times slower than predicted. */
 double roofline_predict_ms(const struct machine_model *model, const char *isa, double flops,
                            double accesses);
-/* Appends why the roofs of the model may be too low: machine_model_doubts, or an FMA ceiling beside
- * the kernel that was faster than the peak of the model. Appends nothing without such a reason. */
+/* Appends the reasons why the roofs of the model may be too low: the findings of
+ * machine_model_doubts, and an FMA ceiling of m that was faster than the peak of the model. Appends
+ * nothing when there is no reason. */
 void roofline_doubts(const struct machine_model *model, const struct measurement *m,
                      struct str *out);
 const char *roofline_by_name(int by);                    /* "FMA", "L2", ... */

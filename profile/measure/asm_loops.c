@@ -13,9 +13,9 @@
 struct basic_block { int first, last, next[2], number, dominator, loop; };
 typedef VEC(int) ints;
 
-/* header: the block where the loop begins, which dominates all others. jump: the last line that
- * jumps back to the header. parent: the enclosing loop, -1: none. of: the loop of the C code,
- * -1: unknown. body: all blocks of the loop. */
+/* header: the block where the loop begins, which dominates the other blocks of the loop. jump: the
+ * last line that jumps back to the header. parent: the enclosing loop, -1: none. of: the C loop
+ * from which this loop was compiled, -1: unknown. body: all blocks of the loop. */
 struct natural_loop { int header, jump, parent, of; ints body; };
 
 struct flow {
@@ -211,7 +211,7 @@ static void fill_body(const struct flow *f, struct natural_loop *l, int from)
 }
 
 /* Fills f->before and f->before_first. The first pass counts the predecessors of each block. The
- * second pass stores them, from the end of each block's part. */
+ * second pass stores the predecessors; it fills the part of a block from the end of this part. */
 static void find_before(struct flow *f)
 {
     f->before.len = f->before_first.len = 0;
@@ -282,7 +282,7 @@ static bool encloses(const struct code_lines *lines, int outer, int inner)
  * missing or wrong: the compiler may give an outer jump no line or the line of the inner loop, and
  * a machine loop that hands out iterations to threads has no line of its own. Therefore the C loop
  * of an outer machine loop is corrected unless it encloses the C loop of the inner one. An inner
- * machine loop without a C loop counts to that of the loop around it. */
+ * machine loop without a C loop gets the C loop of the machine loop around it. */
 static void name_loops(struct flow *f)
 {
     for (int i = 0; i < f->loop.len; i++)

@@ -13,7 +13,7 @@
 #define DEFAULT_GIVE_UP_RATIO 3
 #define MOST_PART 1024
 #define MOST_KILLED 3
-#define BESIDE_PART 2  /* most candidates per compiler in a part, if parts are compiled meanwhile */
+#define BESIDE_PART 2  /* most candidates per compiler in a part if compilers run beside timing */
 
 static struct batch_opts with_defaults(const struct batch_opts *o)
 {
@@ -131,8 +131,8 @@ static bool measure_all(struct batch_run *r, struct err *e)
 }
 
 /* Returns how many of the `left` remaining candidates the next part has. beside: number of
- * compilers that run while a part is measured. If there are such compilers, parts are small,
- * because nothing can be measured while the first part is compiled. */
+ * compilers that run while a part is measured. If there are such compilers, parts are small, so
+ * that measuring begins soon: nothing can be measured while the first part is compiled. */
 static int next_part(const struct batch_run *r, int left, int beside)
 {
     struct batch *b = r->batch;

@@ -19,12 +19,13 @@
 #define TS_PROFILE_BATCH_H
 #include "profile/measure/measure.h"
 
-/* given_up: the candidate was slower than give_up_ratio times the fastest, and its latency is from
- * a few calls. compile_s: seconds of one core for writing its C, and its share of the compiler
- * calls. measure_s: seconds for loading, checking and timing it. */
+/* given_up: a call took more than give_up_ratio times as long as a call of the fastest candidate,
+ * so the latency is from a few calls. compile_s: seconds for writing the candidate's C, plus its
+ * share of the compiler calls. measure_s: seconds for loading, checking and timing it. */
 struct batch_item {
     const struct program *p;
-    /* C source by program_text_code, and whether it uses OpenMP; code NULL: batch_run writes it */
+    /* code: C source by program_text_code; NULL: batch_run writes the source. openmp: whether
+     * `code` uses OpenMP */
     const char *code; bool openmp;
     struct measurement m;
     double compile_s, measure_s;
@@ -37,16 +38,16 @@ struct batch_opts {
      * can be given up and a call takes 20 ms or more, there is only one first sample. */
     struct measure_opts measure;
     int jobs;  /* compilers that run at a time; 0 = one per CPU */
-    /* Splits a run into parts: in the first part of a batch each compiler has one candidate; each
-     * later part has at most twice the candidates of the part before, and at most two per compiler
-     * if one part is compiled while another is timed.  A search that is killed again and again then
-     * still makes progress. */
+    /* Whether to split a run into parts, so that a search that is killed again and again still
+     * makes progress.  In the first part of a batch each compiler has one candidate.  Each later
+     * part has at most twice the candidates of the part before.  If one part is compiled while
+     * another is timed, a part also has at most two candidates per compiler. */
     bool soon;
     int per_call;                        /* most kernels per compiler call, up to 64; 0 = 8 */
     /* CPU seconds that a compiler call may take, 0 = 5; every two kernels in the
      * call add one second */
     int compile_cpu_s;
-    /* see struct batch_item; 0 = 3; < 0: every candidate gets all its samples */
+    /* see given_up of struct batch_item; 0 = 3; < 0: no candidate is given up */
     double give_up_ratio;
     /* Time limit of a call, as a multiple of the fastest call (at least 2 s). A call that takes
      * longer is killed and counts as a timeout. 0 = the lesser of 100 times the fastest call, and
@@ -75,8 +76,8 @@ void batch_free(struct batch *b);        /* NULL is allowed */
 bool batch_run(struct batch *b, struct batch_item *item, int n, const struct progress *pr,
                const struct cancel *c, struct err *e);
 
-/* give_up_ratio and kill_ratio refer to the least latency of all OK items.  This function lowers it
- * to best_ms, a latency that the caller knows. */
+/* Tells the batch a latency that the caller knows.  give_up_ratio and kill_ratio refer to the least
+ * of best_ms and the latencies of all OK items. */
 void batch_expect(struct batch *b, double best_ms);
 
 /* Statistics of all runs: times in seconds of wall clock, and the outcomes of the candidates. */

@@ -34,7 +34,7 @@ struct shop {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     units todo;
-    int next, working;  /* calls from todo[next] on have not begun; working: calls that run now */
+    int next, working;  /* next: first call that has not begun; working: number of running calls */
     int n_final;                         /* number of candidates compiled or refused */
     bool stopped;  /* cancelled, not wanted, or the environment failed; why: the reason */
     struct err why;

@@ -39,9 +39,9 @@ struct batch_run {
     const struct cancel *cancel;
 };
 
-/* Updates the number of consecutive candidates whose compiler (or child) was killed. killed: it
- * happened to one more candidate; false resets the number. Returns false with ERR_ENV when there
- * were too many to be an accident. */
+/* Updates the number of consecutive candidates whose compiler (or child) was killed. killed:
+ * whether this happened to the present candidate; false resets the number. Returns false with
+ * ERR_ENV when the number is too high to be an accident. */
 bool batch_killed(int *in_a_row, bool killed, struct err *e);
 /* Finishes a candidate with its outcome. */
 void batch_end(struct batch_run *r, struct candidate *x, bool ok, const struct err *e);
@@ -59,8 +59,8 @@ struct shop;
 struct shop *batch_build_begin(struct batch_run *r, int jobs);
 /* Waits until all candidates of s are compiled or refused with a reason, and frees s; uses
  * batch_jobs compilers. wanted: false if the candidates are not needed any more, because of the
- * error *e; no further compiler call begins then. Returns false with *e if they are not wanted,
- * after a cancel, or when the environment failed. */
+ * error *e; no further compiler call begins then. Returns false with *e if the candidates are not
+ * wanted, after a cancel, or when the environment failed. */
 bool batch_build_end(struct shop *s, bool wanted, struct err *e);
 /* batch_time.c: checks and times one compiled candidate. False: cancelled, or the environment
  * failed. */

@@ -11,14 +11,14 @@
 #define LONG_KILL_S 1.0
 #define FIRST_CALL_S 0.1  /* time that a first call may lose to a busy core or to the start of its
                            * thread team */
-/* Below this multiple of the fastest time, a candidate is sampled longer; NEAR_NOISY applies to
- * noisy samples.  On a quiet machine, for 95 % of the candidates, the least time of the first
- * samples was within 1 % of the least time of all samples. */
+/* A candidate is sampled longer if its time is below NEAR times the fastest time.  For noisy
+ * samples, NEAR_NOISY replaces NEAR.  On a quiet machine, for 95 % of the candidates, the least
+ * time of the first samples was within 1 % of the least time of all samples. */
 #define NEAR 1.05
 #define NEAR_NOISY 1.25
 #define LONGER 2  /* a near candidate is sampled for this multiple of time_s */
-#define NOISY_MOST_S 0.2                  /* most seconds of repeated sampling while noisy */
-#define MOST_USES 64  /* most candidates per child, where objects with a thread team stay loaded */
+#define NOISY_MOST_S 0.2                  /* most seconds for repeating noisy samples */
+#define MOST_USES 64  /* most candidates per child; objects with a thread team stay loaded in it */
 
 /* Returns the time limit of a call in seconds.  limit_s: the limit of the caller, which is never
  * exceeded. */
@@ -58,7 +58,7 @@ static double give_up_s(const struct batch *b)
     return isfinite(b->best_s) && ratio > 0 ? b->best_s * ratio : 0;
 }
 
-/* Takes the call that was checked as the only sample. */
+/* Takes the checked call as the only sample. */
 static bool take_first_call(struct candidate *x, struct err *e)
 {
     struct samples s = { .rounds = 1, .others = NAN };
@@ -89,8 +89,8 @@ static bool is_near(const struct batch *b, const struct measure_job *j, const st
     return least < (s->spread > STATS_NOISY ? NEAR_NOISY : NEAR) * b->best_s;
 }
 
-/* Samples a long call once. If only the checked call was long, the candidate is sampled like the
- * others. */
+/* Samples a candidate. If candidates can be given up and the checked call was long, takes one
+ * sample first; if this sample is long too, it is the only one. */
 static bool look_once(struct measure_job *j, double limit_s, struct samples *s, struct err *e)
 {
     struct sampled one = { .min_runs = 1, .give_up_s = limit_s, .as_is = true };
@@ -120,9 +120,9 @@ static bool sample(struct batch_run *r, struct candidate *x, struct err *e)
     return measure_take(j, &s, e);
 }
 
-/* Checks and samples a candidate.  If it fails in a used child, it is tried once more in a new
- * one, since the child may be the cause (memory or threads of the candidate before).  After a
- * timeout, a cancel or ERR_KILLED it is not tried again. */
+/* Checks and samples a candidate.  If it fails in a child that has run other candidates, it is
+ * tried once more in a new child, since memory or threads of an earlier candidate may be the cause.
+ * After a timeout, a cancel or ERR_KILLED the candidate is not tried again. */
 static bool check_and_sample(struct batch_run *r, struct candidate *x, struct err *e)
 {
     struct batch *b = r->batch;
@@ -140,8 +140,9 @@ static bool check_and_sample(struct batch_run *r, struct candidate *x, struct er
     return false;
 }
 
-/* Fills in what a batch does not measure. Linux counts the CPUs that the batch's own compilers take
- * meanwhile like those of any other work, so the share of other work is then unknown. */
+/* Fills in what a batch does not measure. Linux counts the CPU time of the batch's own compilers
+ * together with that of other programs. Therefore the share of other work is unknown if compilers
+ * ran meanwhile. */
 static void take_unknown(const struct batch_run *r, struct measurement *m)
 {
     snprintf(m->peak_reason, sizeof m->peak_reason, "a batch does not sample the FMA ceiling");
@@ -149,8 +150,8 @@ static void take_unknown(const struct batch_run *r, struct measurement *m)
         m->latency.others = NAN;
 }
 
-/* Says in the message of a timeout where the limit comes from, because the child does not know
- * it. */
+/* If the time limit of a call comes from the fastest candidate, says so in the message of a
+ * timeout; the child does not know where the limit comes from. */
 static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
 {
     if (e->code == ERR_TIMEOUT && limit_s < own_s)

@@ -1,11 +1,11 @@
 /* The cachegrind meter: valgrind runs the kernel once, with cold caches, and counts its
- * instructions, accesses and misses.  It shares no code with the simulator and so gives a second
- * opinion on the simulator's counts.
+ * instructions, accesses and misses.  Valgrind shares no code with the simulator and so gives a
+ * second opinion on the simulator's counts.
  *
- * It runs a variant of the kernel without OpenMP, without AVX-512 (valgrind does not support it;
- * AVX2 is used instead), and with memset and memcpy written out, so that all work is done in its
- * own functions.  Only these are counted.  The buffers have the addresses of the simulator, and
- * L1 is that of the simulator. */
+ * The kernel is compiled as a variant without OpenMP, without AVX-512 (valgrind does not support
+ * it; AVX2 is used instead), and with memset and memcpy written out, so that the variant's own
+ * functions do all the work.  Only these functions are counted.  The buffers have the addresses of
+ * the simulator, and L1 is that of the simulator. */
 #ifndef TS_PROFILE_CACHEGRIND_H
 #define TS_PROFILE_CACHEGRIND_H
 #include "profile/measure/job.h"
@@ -17,9 +17,9 @@ void cachegrind_probe(struct counts *out);
  * simulate the cache or hold the buffers, and when valgrind or the variant fails. */
 bool cachegrind_count(struct measure_job *j, struct counts *out, struct err *e);
 
-/* Sums the counts of the functions of one source file in the text of a cachegrind output file, in
- * the order of its `events:` line. Returns the number of events. 0: the text is not an output file
- * of cachegrind, or it has no function of the source file. */
+/* Sums the counts of all functions of one source file. text: an output file of cachegrind; the
+ * events in *out have the order of its `events:` line. Returns the number of events. 0: the text is
+ * not such a file, or it has no function of the source file. */
 #define CACHEGRIND_EVENTS 16
 struct cachegrind_sums { int n; char event[CACHEGRIND_EVENTS][8]; double sum[CACHEGRIND_EVENTS]; };
 int cachegrind_sum(const char *text, const char *source_file, struct cachegrind_sums *out);

@@ -19,8 +19,8 @@ struct gpu_memory_opts {
 bool gpu_memory(const struct func *f, const struct target *target, const struct gpu_memory_opts *o,
                 const struct cancel *c, struct sim_result *r, struct err *e);
 
-/* A simulated cost. It is no measured time, but the roofline bound of the simulated traffic with
- * the rates of the device's data sheet. each: the nanoseconds that each part of the device would
+/* A simulated cost: not a measured time, but the roofline bound of the simulated traffic at the
+ * rates in the device's data sheet. each: the nanoseconds that each part of the device would
  * need alone at its full rate. FMA units and L1s of multiprocessors without a block count as idle,
  * also in the last wave of blocks. ns: the longest of these times; bound: the part with this
  * time. */
@@ -32,7 +32,8 @@ struct gpu_cost gpu_memory_cost(const struct sim_result *r);
 /* Returns the simulated cost of m in milliseconds if the kernel is right and no GPU has timed it;
  * else 0. */
 double gpu_memory_untimed_ms(const struct measurement *m);
-/* Simulates p, whose schedule binds loops to a GPU, and stores its cost, to rank schedules. */
+/* Simulates p, whose schedule binds loops to a GPU, and stores the simulated cost, by which a
+ * search ranks schedules. */
 bool gpu_memory_rate(const struct program *p, const struct gpu_memory_opts *o,
                      const struct cancel *c, struct gpu_cost *out, struct err *e);
 /* Appends how a warp accesses memory at a site: "A[k][2*m] loads 8 sectors for 4 ideal: consecutive

@@ -33,8 +33,8 @@ static bool build_copies(struct in_run *r, const struct measure_job *j, struct e
     struct str text = {0}, assembly = {0};
     bool ok = module_c(j->module, &o, &text, e)
            && build_assembly(&j->cc, str_text(&text), o.target, j->cancel, &assembly, e);
-    /* The flags precede the file: by default the linker would drop libm, of which it has seen no
-     * use yet. */
+    /* The flags precede the file.  Without --no-as-needed the linker would drop libm, since it has
+     * not read a use of libm yet. */
     const char *math = gen_calls_libm(str_text(&text)) ? "-Wl,--no-as-needed,-lm" : NULL;
     const char *const more[] = { "-x", "assembler", math, NULL };
     if (ok)

@@ -3,9 +3,9 @@
  *
  * The generated C is compiled to assembly with the flags of the kernel (without OpenMP: one
  * thread) and divided into basic blocks (asmtext.h).  A copy with a counter in each block runs
- * once on the real data, so that trip counts are measured.  The result is the sum of count x
- * contents of each block.  Functions outside of the kernel that it calls (such as expf and
- * memset) are listed and not counted. */
+ * once on the real data, so that trip counts are measured.  The result is the sum over all blocks
+ * of (executions of the block) x (instructions in the block).  Functions outside of the kernel that
+ * it calls (such as expf and memset) are listed and not counted. */
 #ifndef TS_PROFILE_INSTRUCTIONS_H
 #define TS_PROFILE_INSTRUCTIONS_H
 #include "profile/measure/job.h"

@@ -95,7 +95,7 @@ static void give_reasons(struct measurement *m, bool gpu, unsigned meters, unsig
             snprintf(m->baseline[i].reason, sizeof m->baseline[i].reason, "%s", why[1]);
 }
 
-/* Returns the requested libraries. "all" means those that run where the kernel runs. */
+/* Returns the requested libraries. VENDOR_ALL means those that run where the kernel runs. */
 static unsigned libraries_asked(unsigned baselines, bool gpu)
 {
     unsigned near = 0;

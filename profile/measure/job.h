@@ -62,8 +62,8 @@ struct measure_job {
     struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */
     int differed;  /* how often a later result had other bits than the first one */
-    /* this kernel cannot be loaded, or the timing ended because its result or time cannot be
-     * right */
+    /* this kernel alone needs too much memory or cannot be loaded, or the timing ended because its
+     * result or time cannot be right */
     bool refused;
     int contender, first;  /* number of this contender in the runner, and of its first buffer */
     struct libraries libraries;            /* baselines; only in the first job */

@@ -32,8 +32,8 @@ struct lens_run {
     bool recording;
     int64_t *value;                       /* per loop: its value in the latest iteration */
     bool *resident;                       /* per line: whether L1 holds it */
-    /* per line; the members have other meanings here. line: the line that evicted it last; evicted:
-     * the site that accessed that line, -1: a prefetcher, or never evicted */
+    /* per line X, its latest eviction.  Here the members have other meanings.  line: the line that
+     * replaced X; evicted: the site whose access replaced X, -1: a prefetcher or nothing did. */
     struct placing *by;
     struct placing waiting[MOST_WAITING]; /* lines that entered L1 since the last touch */
     int n_waiting;

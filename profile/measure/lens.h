@@ -1,8 +1,8 @@
 /* A lens shows how the simulated L1 works. For the whole run, it has the misses by sets and time.
- * For a window of the run, it has every touch of a line, the line that was evicted for it, and the
- * values of the loops around it. It also has the pairs of accesses that evict each other's lines by
- * conflicts. For each access, it has the misses by kind and the loops that cause them
- * (lens_cause.c). */
+ * For a window of the run, it has every touch of a line, with the line that was evicted for this
+ * touch and the values of the loops around the touch. It also has the pairs of accesses of which
+ * one evicts lines of the other by conflicts. For each access, it has the misses by kind and the
+ * loops that cause these misses (lens_cause.c). */
 #ifndef TS_PROFILE_LENS_H
 #define TS_PROFILE_LENS_H
 #include "kernels/gen/walk.h"
@@ -15,10 +15,10 @@
 #define LENS_DEEPEST 64                   /* most loops around a touch */
 #define LENS_PREFETCH 0xffffu             /* the site of a line that a prefetcher brought */
 
-/* from: the window begins at this iteration of the marked loops (gen.h), all nests counted
- * together. The iterations just before it warm the cache; earlier ones are skipped. -1: in the
- * middle of the nest with the most accesses. touches: the length of the window, at most
- * LENS_TOUCHES; 0: LENS_TOUCHES. */
+/* from: number of the iteration of the marked loops (gen.h) at which the window begins. The
+ * iterations of all nests are numbered together. -1: the window begins in the middle of the nest
+ * with the most accesses. The iterations just before the window warm the cache; earlier ones are
+ * skipped. touches: the length of the window, at most LENS_TOUCHES; 0: LENS_TOUCHES. */
 struct lens_opts {
     struct cache_config cache;           /* as in struct predict_opts */
     const struct target *target;
@@ -27,16 +27,16 @@ struct lens_opts {
 };
 
 /* A touch of a line. line: the number of the line, counted from the first line of the first buffer;
- * evicted: the number of the line that was evicted for it; -1: none.  conflict: a miss that a fully
- * associative cache of the same size would not have. */
+ * evicted: the number of the line that was evicted for this touch; -1: no line. conflict: a miss
+ * that a fully associative cache of the same size would not have. */
 struct lens_touch { int32_t line, evicted; uint16_t site; bool missed, conflict; };
-/* An iteration of `loop` begins before touch `at`. */
+/* An iteration of `loop`, with this value, begins before touch `at`. */
 struct lens_turn { int32_t at, loop; int64_t value; };
 struct lens_buffer {
     const char *name, *notation;          /* notation of the layout; "": the layout has none */
     int tensor;                           /* index in the graph */
-    int32_t first, lines;                 /* its first line, and its number of lines */
-    int32_t per_row;  /* lines of a row of its picture; 0: a row is not a whole number of lines */
+    int32_t first, lines;                 /* first: its first line; lines: its number of lines */
+    int32_t per_row;  /* lines in a row of its picture; 0: a row is not a whole number of lines */
     bool is_tile;                         /* a local copy or accumulator: it has no layout */
 };
 /* An access in the code. loop: the innermost loop around it, or -1. In one iteration of that loop,
@@ -49,12 +49,12 @@ struct lens_site {
 };
 struct lens_loop { const char *axis; int node, parent; int64_t trips; };
 
-/* Conflict misses of `site`, in the window, on lines that an access at `by` had evicted. line,
- * other: in the latest of these misses, the missed line and the line for which it had been evicted.
- * Both are in set number `set`. held: how many ways of the set held lines of the buffer of `other`,
- * at a recent miss of the pair. loop: the loop whose iterations bring `by` back to few sets, -1:
- * unknown. The loop moves `by` by `stride` bytes every `every` iterations, `trips` times, and so
- * uses `sets` sets. */
+/* Conflict misses of site `site` in the window, on lines that an access at site `by` had evicted.
+ * line: the line of the latest such miss. other: the line for which `line` had been evicted. Both
+ * lines are in set number `set`. held: how many ways of this set held lines of the buffer of
+ * `other` at a recent miss of the pair. loop: the loop whose iterations bring `by` back to few
+ * sets; -1: unknown. Every `every` iterations, this loop moves `by` by `stride` bytes. After
+ * `trips` such positions the moves start again. These positions lie in `sets` sets. */
 struct lens_pair {
     int site, by;
     int64_t count;
@@ -73,10 +73,10 @@ extern const char *const miss_kind_name[3];
  * neither compulsory nor conflict misses are capacity misses.
  *
  * moves: the innermost loop that moves the access to another line, by `stride` bytes every
- * `moves_every` iterations; -1: none. again: the innermost loop that accesses the same lines again
- * after `again_after` iterations, too late for L1 to hold them still; -1: none. In these iterations
- * `touched` lines are touched, `lines` of them by this access. before: code before this nest
- * touches the same buffer. */
+ * `moves_every` iterations; -1: no such loop. again: the innermost loop that accesses the same
+ * lines again after `again_after` iterations, when L1 does not hold them any more; -1: no such
+ * loop. These iterations touch `touched` lines; this access touches `lines` of them. before:
+ * whether code before this nest touches the same buffer. */
 struct lens_cause {
     int site;
     double misses, compulsory, conflict;
@@ -91,7 +91,8 @@ struct lens {
     struct cache_config cache;
     int n_sets, first_set, ways, line_bytes;              /* first_set: the set of line 0 */
     double accesses;                      /* accesses of the whole run */
-    int64_t iterations, from;  /* marked iterations of the run; the first one of the window */
+    /* iterations: number of marked iterations of the run; from: the first one in the window */
+    int64_t iterations, from;
     const char *along;                    /* axes of the first marked loop; "": no loop is marked */
     int64_t misses, conflicts;            /* in the window */
     /* The misses of the whole run: cell[set * n_columns + column]. All columns have the same number
@@ -117,12 +118,12 @@ bool lens_open(const struct program *p, const struct lens_opts *o, const struct 
 void lens_free(struct lens *l);
 /* Returns how a loop moves an access. */
 const struct walk_way *lens_way(const struct lens *l, int site, int loop);
-/* Returns by how many bytes the second iteration of a loop moves an access. If the way has only one
- * part, every iteration moves it by this distance. */
+/* Returns by how many bytes the second iteration of a loop moves an access. If lens_way has only
+ * one part, every iteration moves the access by this distance. */
 int64_t lens_stride(const struct lens *l, int site, int loop);
 /* Returns how many lines an access touches in n iterations of the loop `around` (-1: in the whole
  * run), computed from lens_way. 0: the access is not inside this loop. trips[i]: number of
- * iterations to assume for loop i; trips NULL: the loops have their own numbers. */
+ * iterations to assume for loop i; trips NULL: the actual numbers. */
 int64_t lens_lines(const struct lens *l, int site, int around, int64_t n, const int64_t *trips);
 /* Like lens_lines, for all accesses together. Of each buffer, only the access that touches the most
  * lines counts. */
@@ -132,7 +133,7 @@ int64_t lens_touched(const struct lens *l, int around, int64_t n, const int64_t 
 int64_t lens_sets(const struct lens *l, int64_t stride);
 /* Returns the most frequent kind of the misses of c. */
 enum miss_kind lens_kind(const struct lens_cause *c);
-/* Returns how many of the causes are worth naming; they are the first ones. */
+/* Returns n, where the first n causes are worth naming. */
 int lens_n_culprits(const struct lens *l);
 /* For lens.c: sets l->cause and l->all. count: one entry per site. exact: whether count[].first is
  * known. */
@@ -140,19 +141,20 @@ void lens_find_causes(struct lens *l, const struct lens_site_count *count, bool 
 int lens_set_of(const struct lens *l, int32_t line);
 /* Returns the buffer that a line belongs to, or -1. */
 int lens_buffer_of(const struct lens *l, int32_t line);
-/* Counts the misses by sets and time: cell[row * columns + column]. Counts those of the whole run
+/* Counts misses by sets and time: cell[row * columns + column]. Counts the misses of the whole run
  * if `whole` is true, else those of the window. For the whole run, `columns` must be at most
- * l->n_columns, since no column is divided. */
+ * l->n_columns, since a column of l->cell cannot be divided. */
 void lens_grid(const struct lens *l, bool whole, int rows, int columns, double *cell);
 /* Sets held[line] for each line: whether L1 holds it after touch `at`. */
 void lens_held(const struct lens *l, int at, bool *held);
-/* Returns the touch where the next iteration of `loop` after touch `at` begins; with dir -1, the
- * previous one. -1: it is not in the window. */
+/* Finds the next iteration of `loop` that begins after touch `at`; with dir -1, the previous one,
+ * which begins before this touch. Returns the touch at which the iteration begins; -1: the window
+ * has no such iteration. */
 int lens_next(const struct lens *l, int loop, int at, int dir);
 /* Returns the first conflict miss from touch `at` on; -1: none. */
 int lens_first_conflict(const struct lens *l, int at);
 /* Stores the loops around touch `at`, the outermost first. Returns their number. */
 int lens_around(const struct lens *l, int at, int loop[LENS_DEEPEST]);
-/* Returns the value of a loop at touch `at`; -1: the window has none up to there. */
+/* Returns the value of a loop at touch `at`; -1: the window has no value of the loop up to `at`. */
 int64_t lens_value(const struct lens *l, int loop, int at);
 #endif

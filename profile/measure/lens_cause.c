@@ -33,8 +33,8 @@ static int by_stride(const void *a, const void *b)
 }
 
 /* A way says how a loop moves an access, as nested parts (struct walk_way). Stores in r the parts
- * that the first `iterations` iterations of the loop step through, with the trips that they make
- * there. Returns the number of stored parts. */
+ * that the first `iterations` iterations of the loop step through, and how many trips of each part
+ * they make. Returns the number of stored parts. */
 static int add_reaches(const struct walk_way *way, int64_t iterations, struct reach *r)
 {
     int n = 0;
@@ -49,9 +49,9 @@ static int add_reaches(const struct walk_way *way, int64_t iterations, struct re
 }
 
 /* Stores in r the parts of loops that move an access during `iterations` iterations of the loop
- * `around`, the smallest stride first. Parts with the same stride become one part, such as those of
- * h and kh in an access to h + kh. Returns the number of parts; -1: the access is not inside
- * `around`. */
+ * `around`, the smallest stride first. Parts with the same stride become one part, such as the
+ * parts of the loops h and kh in an access to h + kh. Returns the number of parts; -1: the access
+ * is not inside `around`. */
 static int list_reaches(const struct lens *l, int site, int around, int64_t iterations,
                         const int64_t *trips, struct reach *r)
 {
@@ -104,8 +104,8 @@ int64_t lens_touched(const struct lens *l, int around, int64_t n, const int64_t 
 
 /* --- Causes ----------------------------------------------------------------------------------- */
 
-/* Looks at one loop around the access of a cause. If the loop moves the access to another line, it
- * may become c->moves. If it accesses the same lines again too late, it becomes c->again. */
+/* Looks at one loop around the access of a cause. A loop that moves the access to another line may
+ * become c->moves. A loop that accesses the same lines again too late becomes c->again. */
 static void look_at_loop(const struct lens *l, int loop, struct lens_cause *c)
 {
     const struct walk_way *way = lens_way(l, c->site, loop);
@@ -138,7 +138,7 @@ static void find_loops(const struct lens *l, struct lens_cause *c)
     c->touched = lens_touched(l, c->again, c->again_after, NULL);
 }
 
-/* Whether code before the nest of the access touches its buffer. */
+/* Whether code before the nest of an access touches the same buffer as the access. */
 static bool is_touched_before(const struct lens *l, int site)
 {
     for (int i = 0; i < site; i++)

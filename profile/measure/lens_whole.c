@@ -1,9 +1,9 @@
-/* Simulates a run from end to end or, if the run is long and its marked iterations are short,
- * samples of each column (one of 64 equal parts of the run). A sample is one or more iterations of
- * the marked loops, after other iterations that warm the cache. The length of a column may be a
- * multiple of the period of a loop. Samples at the same place of every column would then see the
- * same sets again and again. Therefore the places of the samples follow the golden ratio, and a
- * column has several samples if they fit. */
+/* Simulates a run. Of a long run with short marked iterations, only samples of each column (one of
+ * 64 equal parts of the run) are simulated; any other run is simulated whole. A sample is one or
+ * more iterations of the marked loops, after other iterations that warm the cache. The length of a
+ * column may be a multiple of the period of a loop. Samples at the same place of every column would
+ * then see the same sets again and again. Therefore the places of the samples follow the golden
+ * ratio, and a column has several samples if they fit. */
 #include "profile/measure/lens_whole.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ struct run_columns {
     const struct lens_path *path;
     struct cachesim *cache;
     struct lru *lru;
-    bool *seen;                           /* per line: it was touched */
+    bool *seen;                           /* per line: whether it was touched */
     struct lens_site_count *site;         /* counts by column: site[column * n_sites + site] */
     int n_sites;
     bool all, counts;  /* all: everything is simulated; counts: the current access is counted */

@@ -4,8 +4,9 @@
 #include "kernels/gen/walk.h"
 #include "profile/sim/cache_config.h"
 
-/* A run to simulate. first_set: the set of line first_line; n_lines: number of lines from there on.
- * all: accesses of the run; iterations, accesses: per marked loop, as walk_count has them. */
+/* A run to simulate. first_set: the set of line first_line; n_lines: number of lines from
+ * first_line on. all: accesses of the run; iterations, accesses: per marked loop, as from
+ * walk_count. */
 struct lens_path {
     struct walk *walk;
     const unsigned long long *base;
@@ -14,8 +15,8 @@ struct lens_path {
     int64_t first_line, n_lines;
     double all, iterations[GEN_MAX_MARKS], accesses[GEN_MAX_MARKS];
 };
-/* Misses of an access. conflict: those that are conflict misses; first: those on a line that was
- * never touched before. */
+/* Misses of an access. conflict: number of conflict misses; first: number of misses on lines that
+ * were never touched before. */
 struct lens_site_count { double misses, conflict, first; };
 /* The result, in the arena. n_columns, cell, simulated: as in struct lens. site: the misses of each
  * site. all: every access was simulated, so that site[].first is known. */

@@ -48,7 +48,8 @@ static const struct {
     { "GenuineIntel", 6, 0xbd, 0xbd, { "lunarlake", "arrowlake", "alderlake" } },
 };
 
-/* Models that are added last; llvm-mca lists them only for x86. */
+/* Models that are added at the end for each CPU. On other architectures than x86, llvm-mca does not
+ * list them. */
 static const char *const any_x86[] = { "icelake-server", "skylake-avx512", "haswell" };
 
 /* Whether "  name   - ..." is a line of the list of CPUs. */

@@ -1,5 +1,5 @@
-/* The processor models of llvm-mca that are nearest to a CPU. If llvm-mca has no model of the CPU
- * it silently assumes a Sandy Bridge, so a model is always named. */
+/* The processor models of llvm-mca that are nearest to a CPU. Every call of llvm-mca names a model,
+ * because on a CPU without a model of its own llvm-mca silently assumes a Sandy Bridge. */
 #ifndef TS_PROFILE_MCA_MODELS_H
 #define TS_PROFILE_MCA_MODELS_H
 #include <stdbool.h>

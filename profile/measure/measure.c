@@ -18,7 +18,7 @@ bool measure_open_checked(struct measure_job *j, struct err *e)
     }
 }
 
-/* Runs all phases in the child. Important phases that disturb the child least come first. The
+/* Runs all phases in the child. Phases that matter most and disturb the child least come first. The
  * simulator comes last, because it may end by killing the child. */
 static bool run_in_child(struct measure_job *j, struct err *e)
 {

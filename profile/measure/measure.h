@@ -1,10 +1,10 @@
 /* Builds, checks, times and counts one program, or compares several.
  *
  * A kernel runs in a child process (tilescope-runner) with time and memory limits, on buffers
- * between guard pages.  Its result is compared with the float64 reference on random data before
- * it is timed, and so are the results of later calls: a wrong kernel has no time.  Kernel and FMA
- * ceiling are sampled alternately, the ceiling in its own process, so that peak_fraction is a
- * ratio within one run (PERF.md, noise). */
+ * between guard pages.  Before the kernel is timed, its result on random data is compared with the
+ * float64 reference.  Results of later calls are compared, too: a wrong kernel has no time.  Kernel
+ * and FMA ceiling are sampled alternately, the ceiling in its own process, so that peak_fraction is
+ * a ratio within one run (PERF.md, noise). */
 #ifndef TS_PROFILE_MEASURE_H
 #define TS_PROFILE_MEASURE_H
 #include "profile/measure/measurement.h"
@@ -35,9 +35,9 @@ struct compared {
     enum verdict verdict;
     bool same_code;                      /* its source is that of the first right program */
 };
-/* The number of sampled rounds, and of the epochs in which they were sampled (the blocks of
- * stats_ratio). disturbed: the share of the rounds in which the ceiling was slow (stats_disturbed);
- * NAN: no ceiling was sampled. */
+/* rounds: number of sampled rounds. epochs: number of epochs in which they were sampled (the blocks
+ * of stats_ratio). disturbed: the share of the rounds in which the ceiling was slow
+ * (stats_disturbed); NAN: no ceiling was sampled. */
 struct comparison { int rounds, epochs; double disturbed; };
 bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct compared *out,

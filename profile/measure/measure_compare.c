@@ -36,8 +36,8 @@ static void close_runner(struct contest *c)
         c->job[i].runner = NULL;
 }
 
-/* Returns the index of the program that cannot be loaded, or whose results or times were found
- * wrong while it was timed; -1: none. */
+/* Returns the index of the program that needs too much memory, cannot be loaded, or whose results
+ * or times were found wrong while it was timed; -1: none. */
 static int find_refused(const struct contest *c)
 {
     for (int i = 0; i < c->n_alive; i++)
@@ -46,8 +46,8 @@ static int find_refused(const struct contest *c)
     return -1;
 }
 
-/* Checks all programs.  Returns the index of the first that cannot be loaded or fails; -1: none
- * fails; -2: the child cannot be opened. */
+/* Checks all programs.  Returns the index of the first that needs too much memory, cannot be loaded
+ * or fails; -1: none fails; -2: the child cannot be opened. */
 static int check_all(struct contest *c, struct err *e)
 {
     bool open = measure_open_runner(c->alive, c->n_alive, e);

@@ -9,8 +9,9 @@
 #include "profile/child/child.h"
 #include "profile/child/device.h"
 
-/* Most FLOPs per clock of a multiprocessor: 128 multiply-adds, or on tensor cores the most 16-bit
- * operations of any GPU. MOST_MHZ: the clock that is assumed when a driver reports none. */
+/* MOST_FLOPS: most FLOPs of a multiprocessor per clock without tensor cores: 128 multiply-adds.
+ * MOST_TENSOR_FLOPS: the same with tensor cores: the most 16-bit operations of any GPU. MOST_MHZ:
+ * the clock that is assumed when a driver reports none. */
 #define MOST_FLOPS 256.0
 #define MOST_TENSOR_FLOPS 8192.0
 #define MOST_MHZ 3000

@@ -77,8 +77,8 @@ static bool prepare(struct net_run *r, struct err *e)
     return true;
 }
 
-/* Fills the memory `to` of buffer b of the module: with its data in its layout, or with poison if a
- * call computes it. */
+/* Fills `to`, the memory of buffer b of the module, with the data of the buffer in its layout. If a
+ * call computes the buffer, fills `to` with poison. */
 static void fill(const struct net_run *r, int b, void *to)
 {
     const struct network_buffer *x = &r->net->buffer[b];
@@ -333,9 +333,9 @@ static bool run_shared(struct net_run *r, struct err *e)
                    "reads what it has not written");
 }
 
-/* Finds the least time of each call. This takes about as long as sampling the whole network did,
- * so for a short network both least times are of about the same number of runs. times: number of
- * the runner's buffer that receives the times of the calls. */
+/* Finds the least time of each call. This takes about as long as sampling the whole network did. So
+ * for a short network, the least times of the calls and of the network come from about the same
+ * number of runs. times: number of the runner's buffer that receives the times of the calls. */
 static bool time_calls(struct net_run *r, int times, struct err *e)
 {
     int n = r->module->n_calls;

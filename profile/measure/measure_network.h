@@ -22,8 +22,8 @@ struct network_opts {
     /* Whether to skip the comparisons of each kernel and of the whole graph. The whole graph is
      * still evaluated when outputs of a later run have other bits than those of the first run. */
     bool unchecked;
-    /* data of inputs (all other inputs get random data from the seed), and outputs that the author
-     * of the network expects */
+    /* input: data of some inputs; all other inputs get random data from the seed. expected: outputs
+     * that the author of the network expects */
     int n_inputs; const struct network_given *input;
     int n_expected; const struct network_given *expected;
     /* NULL, or where to store the data of constants, inputs and outputs if all results are right
@@ -41,10 +41,10 @@ struct network_measurement {
     /* every kernel is right, and no output that was compared differs from the whole graph or from
      * the author's */
     bool verified;
-    int wrong_call;                       /* number of the wrong call; -1: none */
+    int wrong_call;                       /* number of the wrong call; -1: no call is wrong */
     /* the largest deviation of any kernel (struct deviation) */
     double max_rel_err, error_of_bound;
-    /* whether outputs were compared with the whole graph; whole.reason: why not all */
+    /* whether outputs were compared with the whole graph; whole.reason: why some were not */
     bool whole_compared;
     struct whole_deviation whole;
     bool compared;                        /* whether outputs were compared with the author's */
@@ -56,8 +56,8 @@ struct network_measurement {
     double flops, gflops, peak_gflops, peak_fraction;
     const double *call_s;
     const struct measurement *kernel;
-    /* seconds of compiling, of making the data of constants and inputs, of checking each kernel,
-     * and of checking the outputs by the whole graph */
+    /* Seconds. build_s: compiling; prepare_s: making the data of constants and inputs; check_s:
+     * checking each kernel; whole_s: checking the outputs by the whole graph. */
     double build_s, prepare_s, check_s, whole_s;
     char compiler[128]; char isa[16]; int threads; uint64_t seed;
 };

@@ -31,7 +31,7 @@ bool network_run_check(struct net_run *r, struct err *e);
 /* Opens the runner that times the network, with intermediates that share memory. Runs the network
  * once, and compares the outputs with those of the check. */
 bool network_run_open(struct net_run *r, struct err *e);
-/* Closes the runner and frees the data.  keep: stores the values in *opts->values instead, unless
- * that is NULL. */
+/* Closes the runner and frees the data.  keep: the values are stored in *opts->values and not
+ * freed, unless opts->values is NULL. */
 void network_run_end(struct net_run *r, bool keep);
 #endif

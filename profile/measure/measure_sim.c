@@ -65,8 +65,8 @@ static void add_cost(struct access_cost *to, const struct access_cost *x)
     to->bank_conflicts += x->bank_conflicts;
 }
 
-/* Stores the sites that have accesses, most misses first. Sites that do not fit are summed in the
- * last one. */
+/* Stores the sites that have accesses, most misses first. The last entry has the sum of the sites
+ * that do not fit. */
 static void sort_sites(struct sim_result *r, struct sim_site *all, int n)
 {
     qsort(all, (size_t)n, sizeof *all, by_misses);
@@ -107,7 +107,7 @@ void measure_take_sites(struct sim_result *r, const struct func *f, const struct
     sort_sites(r, all, n);
 }
 
-/* Stores the counts of the levels. streamed: number of non-temporal stores, which reach no
+/* Stores the counts of the cache levels. streamed: number of non-temporal stores, which reach no
  * level. */
 static void take_levels(struct sim_result *r, const struct simulation *s, int64_t streamed)
 {

@@ -6,10 +6,10 @@
 
 /* largest fraction of the ceiling that is plausible; above it the ceiling was disturbed */
 #define MOST_FRACTION 1.05
-/* after this many right results with other bits, bits are no longer compared */
+/* after this many right results that differ from the first one, bits are no longer compared */
 #define MOST_DIFFERENT 3
 #define UNSTEADY_CHECKS 4                /* number of full checks for a kernel whose results vary */
-#define AGAIN_S 1e-3  /* seconds of calls that are compared when the clock was not requested */
+#define AGAIN_S 1e-3  /* seconds for checking later calls when the clock was not requested */
 #define TRUSTED_ROUNDS 10  /* the best ceiling of fewer samples may still be disturbed */
 #define TOO_FAST 3.0  /* a kernel this many times faster than possible did something else */
 #define MOST_GFLOPS 384.0  /* faster than any present core: 2 FMAs of 16 lanes at 6 GHz */

@@ -83,9 +83,9 @@ struct measurement {
     double executed_gflops;  /* excludes FLOPs that the kernel skips, such as taps in the padding */
     double peak_gflops, peak_fraction;
     char peak_reason[160];  /* why the ceiling is missing although the kernel was timed */
-    /* measurements: how often this program was timed in the same way; measurement_merge chooses the
-     * time that `latency` has. load: the mean number of running processes in the minute before that
-     * time was measured (0 = unknown). measured_at: when that time was measured, in UTC. */
+    /* measurements: how often this program was timed in the same way. measurement_merge chooses
+     * which of these times `latency` has. load: the mean number of running processes in the minute
+     * before this time was measured (0 = unknown). measured_at: when it was measured, in UTC. */
     double load;
     int measurements;
     char measured_at[24];
@@ -138,7 +138,7 @@ static inline bool measurement_noisy(const struct measurement *m)
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
 /* Completes the new measurement *m from an older one of the same program. Takes the older values
  * that *m did not measure. Unless `newest` is true, also takes the older time if it is faster, and
- * the older baselines if *m has none. With an older time it always takes the older baselines, if
+ * the older baselines if *m has none. Together with an older time, takes the older baselines if
  * there are any, because a ratio compares times that were sampled in turns. Does nothing when `old`
  * is NULL, when either measurement is not OK, or when they were measured in different ways. Returns
  * whether *m had a time and the older one replaced it. */

@@ -16,8 +16,8 @@
 /* A pause before each turn if outside programs take part (outside.h). Threads of onnxruntime spin
  * for 20 to 40 ms after their last run, and would take a CPU from the next contender. */
 #define REST_NS 50000000
-/* After this many seconds, LEAST_ROUNDS suffice. If twice the requested time of all contenders is
- * longer, that time applies instead. */
+/* LEAST_ROUNDS rounds suffice after LONG_S seconds, or after twice the requested time of all
+ * contenders, whichever is longer. */
 #define LONG_S 10.0
 
 struct rival {
@@ -30,7 +30,7 @@ struct rival {
     /* seconds of each of the n calls so far; `samples` or *outside owns them */
     const double *seconds; int n;
     double median[ROUNDS];                /* seconds per call, by round */
-    bool runs;  /* it takes part: prepared, and neither wrong nor failed so far */
+    bool runs;  /* whether it takes part: it is prepared, and neither wrong nor failed so far */
     char letter;                          /* its name in progress reports: 'A' for the first one */
     struct progress progress;             /* puts the letter first, and reports to `to` */
     const struct progress *to;            /* the caller's progress; NULL: none */

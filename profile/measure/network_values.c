@@ -10,7 +10,7 @@
 static bool value_of(const struct network *net, int tensor, uint64_t seed, const struct cancel *c,
                      struct network_values *v, struct err *e);
 
-/* Evaluates the graph of a constant part, whose operands are known. */
+/* Evaluates g, the graph of a constant part p. *v already has the values of p's operands. */
 static bool evaluate(const struct net_part *p, const struct graph *g,
                      const struct network_values *v, double **data, const struct cancel *c,
                      struct err *e)

@@ -6,9 +6,9 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/module/network.h"
 
-/* value[t]: the elements of tensor t as float32, row-major; NULL where t is no constant that a
- * kernel reads, nor one from which such a constant is computed. measure_network also stores the
- * inputs and outputs. */
+/* value[t]: the elements of tensor t as float32, row-major. It is set for the constants that
+ * kernels read, and for the constants from which these are computed; else NULL. measure_network
+ * also stores the inputs and outputs. */
 struct network_values { int n; f32 **value; };
 
 /* Reads or computes the data of the constants. Fails when a file is missing or has other data, and

@@ -83,8 +83,8 @@ static double seconds_of(const char *text)
     return at ? strtod(at + 8, NULL) : 0;
 }
 
-/* Sets the error: a timeout, the first line of the output without "==123== " of valgrind, or, if
- * there is no output, the signal and exit code. */
+/* Sets *e to a timeout or to the first line of the output, without valgrind's "==123== ".  If there
+ * is no output, *e has the signal and the exit code. */
 static bool explain(const struct once *o, const char *who, const struct subprocess_result *res,
                     struct err *e)
 {

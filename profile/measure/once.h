@@ -11,7 +11,7 @@ struct once {
     struct measure_job *job;
     unsigned long long *base;            /* address of each buffer of the function */
     unsigned long long bytes;            /* bytes of the parameters, each on its own pages */
-    /* data_fd: memory of the parameters; out_fd: a file that a tool writes; -1 = none */
+    /* data_fd: memory of the parameters; out_fd: a file that a tool writes; -1 = not open */
     int data_fd, out_fd;
     char *map;                           /* data_fd mapped into this process */
     void **data;                         /* addresses of the parameters in map */

@@ -156,8 +156,8 @@ static void keep_outputs(const struct graph *g, double **of)
         }
 }
 
-/* Sets decides[t] for the tensors that v loads where it computes an index or a condition. all: v as
- * a whole is computed for one. */
+/* Sets decides[t] for each tensor t that v loads to compute an index or a condition. all: whether v
+ * itself is part of an index or a condition. */
 static void note_deciding(const struct val *v, bool all, bool *decides)
 {
     if (!v)
@@ -170,8 +170,8 @@ static void note_deciding(const struct val *v, bool all, bool *decides)
 
 /* Returns x changed by a roundoff, up or down. decides: whether x decides an index or a condition.
  * A whole number below 1 / roundoff then stays as it is, because 5 would become index 4. (Beyond
- * 1 / roundoff every number is whole.) The index that another number stands for stays as well,
- * because the number moves by less than the distance to the next number of its type. */
+ * 1 / roundoff every number is whole.) A number that is not whole moves by less than the distance
+ * to the next number of its type, so its index does not change either. */
 static double moved_by(double x, bool decides, double roundoff, struct rng *r)
 {
     double move = rng_float(r) < 0 ? -roundoff : roundoff;

@@ -30,21 +30,21 @@ int64_t oracle_bytes(const struct program *p);
 int64_t oracle_form_bytes(const struct program *p);
 
 /* Fills the physical buffer of a tensor. Inputs and constants get the data of the seed in their
- * layout. All other tensors get BUFFER_POISON, a NaN that no kernel computes. o has the data. If o
- * is NULL, oracle_fill makes the data, and fails as weights_tensor_data does. */
+ * layout. All other tensors get BUFFER_POISON, a NaN that no kernel computes. o: the oracle that
+ * has the data; if o is NULL, oracle_fill makes the data, and fails as weights_tensor_data does. */
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, void *physical, struct err *e);
 
-/* The deviation of an output from the reference: its worst element. */
+/* The deviation of an output from the reference, at the worst element. */
 struct deviation {
     double rel_err;                       /* |got - ref| / max(|ref|, rms(ref)) */
     double of_bound;                      /* |got - ref| / bound of the element */
 };
-#define ORACLE_INFINITE 1e30  /* largest value of both members; `got` may be infinite */
-#define ORACLE_TOLERANCE 1e-4  /* oracle_tolerance returns at least this */
+#define ORACLE_INFINITE 1e30  /* largest value of rel_err and of_bound, also if `got` is infinite */
+#define ORACLE_TOLERANCE 1e-4  /* least oracle_tolerance */
 
-#define ORACLE_FORM_TOLERANCE 1e-3  /* at least this for a chosen algorithm */
-#define ORACLE_ROUNDINGS 16  /* and at least this multiple of the roundoff of the type or of tf32 */
+#define ORACLE_FORM_TOLERANCE 1e-3  /* least oracle_tolerance with a chosen algorithm */
+#define ORACLE_ROUNDINGS 16  /* least oracle_tolerance, in roundoffs of the type or of tf32 */
 double oracle_tolerance(const struct program *p);
 
 /* Compares an output with the reference element by element, and merges the largest difference into

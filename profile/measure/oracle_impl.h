@@ -19,10 +19,10 @@ struct oracle {
     double *rms;  /* per output: root mean square of the elements that the type can hold */
     int64_t bytes;
     int users;  /* number of references; the list of kept oracles holds one */
-    /* Made under the lock when an output is beyond its bound. single: the result in the type of the
-     * tensors; moved: how far two changes of the inputs by a roundoff move the reference, whichever
-     * is farther. Whole numbers that decide an index or a condition stay unchanged. NULL = not made
-     * yet. */
+    /* Made under the lock when an output is beyond its bound; NULL = not made yet. single: the
+     * result in the type of the tensors. moved: how far the reference moves when the inputs change
+     * by a roundoff; the inputs are changed twice, and the larger distance counts. Whole numbers
+     * that decide an index or a condition stay unchanged. */
     pthread_mutex_t lock;
     double **single, **moved;
     struct form_error *forms;            /* made under the lock, at the first request */

@@ -24,7 +24,7 @@ struct judged {
     const double *single, *moved;         /* second opinions; NULL = not computed yet */
     int64_t n;
     double rms, tolerance;
-    double single_of_bound;               /* worst deviation of `single`, over the bound */
+    double single_of_bound;               /* largest (deviation of `single`) / bound */
 };
 
 enum opinion { GOOD, ILL, WRONG };
@@ -199,8 +199,8 @@ static double worst_single(const struct judged *j)
     return worst;
 }
 
-/* Computes the second opinions for judge(). Computes the plain float32 result only if the verdict
- * depends on it. */
+/* Computes the second opinions for judge(). Computes j->single only if the verdict depends on
+ * it. */
 static bool ask_again(struct judged *j, const struct oracle *o, const struct graph *g, int tensor,
                       const struct cancel *c, struct err *e)
 {

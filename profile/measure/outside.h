@@ -10,8 +10,8 @@
  * that it prints is a message, and the last one is part of the error when the program fails. */
 struct outside;
 /* Starts `sh -c COMMAND` and waits until the program is ready, at most 5 minutes. limit_s: how long
- * one run may take (0 = 60). Returns NULL with ERR_ENV when it cannot be started, else with the
- * error of dialog_hear. */
+ * one run may take (0 = 60). Returns NULL with ERR_ENV when the program cannot be started. Returns
+ * NULL with the error of dialog_hear when the program does not become ready. */
 struct outside *outside_open(const char *command, double limit_s, const struct cancel *c,
                              struct err *e);
 /* Takes samples for about time_s seconds. *seconds has the time of each run since outside_open,

@@ -191,8 +191,8 @@ static struct mca_models models_here(const struct cancel *c)
 }
 
 /* Runs llvm-mca with the nearest model that accepts the loop and is right about FMAs. If there is
- * no such model, *p has the answer of the nearest model that gives one, or else the reason of the
- * nearest model. */
+ * no such model, *p has the answer of the nearest model that accepts the loop. If no model accepts
+ * it, *p has the reason that the nearest model gave. */
 static void ask(const struct str *loop, const struct mca_models *models, const struct cancel *c,
                 struct port_pressure *p)
 {

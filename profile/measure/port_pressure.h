@@ -1,5 +1,5 @@
-/* The loop of a kernel that executes the most instructions, and the load of the CPU's ports by its
- * instructions, as predicted by llvm-mca if that is installed. */
+/* Finds the loop of a kernel that executes the most instructions. llvm-mca, if it is installed,
+ * predicts how the instructions of this loop load the CPU's ports. */
 #ifndef TS_PROFILE_PORT_PRESSURE_H
 #define TS_PROFILE_PORT_PRESSURE_H
 #include "kernels/base/subprocess.h"
@@ -17,16 +17,16 @@ double hot_loops_share(const struct hot_loops *h, const struct code_lines *lines
 int hot_loops_hottest(const struct hot_loops *h, const struct code_lines *lines);
 
 #define MOST_PORTS 32
-/* The cost of one iteration of the loop. least: its cycles if only the ports and the dispatch width
- * limited it; cycles, ipc: as simulated; port: the cycles of each port. reason: why the cost is
- * unknown, or "". */
+/* The cost of one iteration of the hottest loop. least: the cycles that it would take if only the
+ * ports and the dispatch width limited it; cycles, ipc: as llvm-mca simulates it; port: the cycles
+ * of each port. reason: why the cost is unknown, or "". */
 struct port_pressure {
     char reason[160];
-    int loop;                             /* index of the loop in the lines; -1: none */
-    /* the CPU model that llvm-mca used; exact: it is the model of this CPU */
+    int loop;                             /* index of the loop in the lines; -1: no loop */
+    /* model: the CPU model that llvm-mca used; exact: whether it is the model of this CPU */
     char model[24]; bool exact;
-    /* the first model that was asked and has fewer FMAs a cycle than this CPU: `model` if no better
-     * one answered; "": there was none */
+    /* the first of the asked models that has fewer FMAs a cycle than this CPU; "": there was none.
+     * Equal to `model` if no better model answered. */
     char slow[24];
     double cycles, least, ipc;
     int n; struct { char name[24]; double cycles; } port[MOST_PORTS];

@@ -25,6 +25,6 @@ struct prediction { int64_t l1_misses, conflicts; double accesses, fraction, err
  * cache cannot be simulated. */
 bool predict_misses(const struct program *p, const struct predict_opts *o, const struct cancel *c,
                     struct prediction *out, struct err *e);
-/* Returns the cache to simulate: *c, or this host's if *c has no levels; always only its L1. */
+/* Returns the cache to simulate: the L1 of *c, or the L1 of this host if *c has no levels. */
 struct cache_config predict_cache(const struct cache_config *c);
 #endif

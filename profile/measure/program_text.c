@@ -273,9 +273,9 @@ static bool touches_memory(const char *text)
     return text[n] == '[' && strncmp(text + n, "[rsp", 4) != 0 && strncmp(text + n, "[rbp", 4) != 0;
 }
 
-/* Sets lines->of and lines->source to the loop and the text of the C line of each instruction. If
- * that C line is one of the first `helpers` lines and in no loop (a helper function), lines->of
- * gets the loop of the instruction before. A line of assembly without a C line gets -1. */
+/* Sets lines->of and lines->source to the loop and the text of the C line of each instruction. An
+ * instruction of a helper function, whose C line is one of the first `helpers` lines and in no
+ * loop, gets the loop of the previous instruction. A line of assembly without a C line gets -1. */
 static void loops_of_c_lines(struct arena *a, const char *text, const struct c_lines *line,
                              int helpers, struct code_lines *lines)
 {

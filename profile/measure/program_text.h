@@ -9,8 +9,8 @@
 /* Lowers p to its module, as measure_lower does, so that the shown code is the measured code. */
 bool program_text_module(const struct program *p, const struct module **out, struct err *e);
 
-/* Generates the C that is compiled when p is measured. *openmp: compile it with -fopenmp. work:
- * what the code executes, or NULL. */
+/* Generates the C that is compiled when p is measured. *openmp: whether the C needs -fopenmp. work:
+ * NULL, or where to store what the code executes. */
 bool program_text_code(const struct program *p, const struct target *t, struct str *text,
                        bool *openmp, struct gen_work *work, struct err *e);
 

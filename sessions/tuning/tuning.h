@@ -111,7 +111,8 @@ const struct tune_result *tuning_now(const struct inquiry *q);
  * is stopped stays settled.  compare_s: see struct tune_opts.
  * Frees q in any case. */
 bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, struct err *e);
-void tuning_drop(struct inquiry *q);     /* may be NULL */
+/* Frees q, and ends a run that was begun or resumed as one that was stopped.  q may be NULL. */
+void tuning_drop(struct inquiry *q);
 
 /* Finds the run that o->resume would resume. Returns false when there is none, or on an error.
  * Reads only. */
