@@ -6,8 +6,9 @@
 #
 # prints a line per change, then how many of each room were killed; what survived lies as diffs in
 # build/mutants/survivors.  MUTANT_SECONDS=S asks no further suite about a change once S seconds of
-# suites have passed with it (all are asked otherwise).  Changes that do not compile, or that compile to the same code, are
-# drawn again (tests/mutate.awk).  The same seed draws the same changes of the same sources.
+# suites have passed with it (all are asked otherwise).  Changes that do not compile, or that
+# compile to the same code, are drawn again (tests/mutate.awk).  The same seed draws the same
+# changes of the same sources.
 #
 # Which suites execute a line says a build with gcov, made once and again when a source differs.
 # A line that it has no count for (a table, a macro) goes to all suites that enter its file.
