@@ -383,7 +383,7 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     str_add(out, ")");
 }
 
-/* Appends " (at least 586 ns, simulated on h100; not timed: the CUDA driver is not here)". */
+/* Appends " (at least 586 ns, simulated on h100; not timed: the CUDA driver cannot be loaded)". */
 static void describe_simulated(const struct measurement *m, struct str *out)
 {
     str_add(out, " (at least ");

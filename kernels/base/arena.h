@@ -17,7 +17,7 @@ void *arena_alloc(struct arena *a, size_t size_bytes);
 void *arena_copy(struct arena *a, const void *from, size_t size_bytes);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);    /* stops at a NUL */
-/* copies embedded NULs too, and appends a NUL */
+/* copies n bytes, NULs included, and appends a NUL */
 char *arena_bytes(struct arena *a, const char *data, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
@@ -41,9 +41,9 @@ char *xstrdup(const char *s);
 void memory_keep(void);
 void memory_give_back(void);
 
-/* fail() ends the program because memory is exhausted or an invariant is broken.  Nothing else
- * below app/ ends tilescope (the runner is another program).  fail() runs the hook, in which the
- * screen restores the terminal, prints the message to stderr and aborts. */
+/* fail() ends the program because memory is exhausted or an invariant is broken.  It runs the hook
+ * (the screen's hook restores the terminal), prints the message to stderr and aborts.  Nothing else
+ * below app/ ends tilescope (the runner is another program). */
 void fail_set_hook(void (*hook)(void));
 _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

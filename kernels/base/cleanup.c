@@ -11,9 +11,9 @@
 
 enum { FREE, FILLING, A_FILE, A_PROGRAM };
 
-/* A file to delete, or a program with the folder `path`.  leader: the leader of the program's
- * process group; 0 while the program does not run.  Signal handlers read a slot only after `state`
- * says what is in it. */
+/* path: the file to delete, or the folder of a program's temporary files.  leader: the leader of
+ * the program's process group; 0 while the program does not run.  Signal handlers read a slot only
+ * after `state` says what is in it. */
 static struct slot { atomic_int state, leader; char path[PATH_MAX]; } slots[CLEANUP_SLOTS];
 
 static int take(void)

@@ -11,7 +11,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/spawn.h"
 
-#define MAX_LINE_BYTES ((size_t)64 << 20) /* enough for the times of 30 s of short calls */
+#define MAX_LINE_BYTES ((size_t)64 << 20) /* room for the time of each short call in 30 s */
 #define TICK_MS 20
 #define PATIENCE_MS 1000                  /* the time that a program gets to end by itself */
 
@@ -20,7 +20,7 @@ struct dialog {
     int fd;                               /* a socket rather than two pipes: a write to a program
                                            * that has ended must not raise SIGPIPE */
     struct str unread, message;           /* unread: the received bytes after the last line taken;
-                                           * message: the last line without the word `first` */
+                                           * message: the last line that dialog_hear skipped */
     size_t searched;                      /* the first `searched` bytes of unread have no newline */
 };
 

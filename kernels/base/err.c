@@ -23,8 +23,9 @@ const char *err_meaning(enum err_code code)
 
 #define TOO_MANY "too many processes or threads: end others, or raise `ulimit -u`"
 
-/* The texts by which errors name a limit of the system, and the fix for each.  starts: an ERR_IO
- * does not get this fix, because EAGAIN has another cause when a file is read or written. */
+/* The texts by which errors name a limit of the system, and the fix for each.  starts: the limit
+ * is met when a process or thread is started.  An ERR_IO does not get such a fix, because EAGAIN
+ * has another cause when a file is read or written. */
 static const struct { const char *said, *fix; bool starts; } lacks[] = {
     { "Too many open files in system", "end other programs, or raise fs.file-max", false },
     { "Too many open files", "raise `ulimit -n`, the files that a process may have open", false },

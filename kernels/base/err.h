@@ -34,10 +34,11 @@ bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
 /* Returns the place in text that names a limit of the system, or NULL if it names none. */
 const char *err_lack(const char *text);
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Puts a text before that of *e, "call 3: ".  Code and fix stay; the place in a text goes. */
+/* Puts a prefix ("call 3: ") before the text of *e.  Keeps code and fix; clears at and source. */
 bool err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Sets the fix for an unknown name.  If one of the n names of the list is similar, the fix is
- * `meant`, a format with %s for that name; otherwise it is `fmt` (NULL: it stays as it is). */
+ * `meant`, a format with %s for that name; otherwise it is `fmt`.  If fmt is NULL, the old
+ * fix stays. */
 bool err_near(struct err *e, const char *name, const char *const *list, int n, const char *meant,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Sets column (from 1) and width, in bytes, of the wrong word in a one-line user text. */

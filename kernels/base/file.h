@@ -39,8 +39,8 @@ bool file_write_atomic(const char *path, const char *data, size_t n, struct err 
 bool file_write_quick(const char *path, const char *data, size_t n, struct err *e);
 /* Removes the lock files of killed writers from a folder. */
 void file_tidy(const char *dir);
-/* Whether the kind of the file, and the permissions of its folder (of a pipe or device: its own),
- * let file_write_atomic write it.  Writes nothing; fails with ERR_IO. */
+/* Whether file_write_atomic may write the file.  Checks its kind and the permissions of its folder;
+ * of a pipe or device, its own permissions.  Writes nothing; fails with ERR_IO. */
 bool file_may_write(const char *path, struct err *e);
 /* Whether path still names the open file: false after somebody renamed or removed it. */
 bool file_is_named(int fd, const char *path);
@@ -62,8 +62,8 @@ void dir_remove(const char *path);  /* like rm -rf; what cannot be removed stays
 /* Resolves `path` from the folder of the file `other`: "a/c" for other = "a/b", path = "c".
  * Returns an absolute path unchanged. */
 const char *path_beside(struct arena *a, const char *other, const char *path);
-/* Returns the names, without suffix and sorted, of the files of a folder that end in suffix, except
- * hidden files.  *n is 0 when the folder cannot be read. */
+/* Lists the files of a folder whose names end in suffix, except hidden files.  Returns their names
+ * without the suffix, sorted.  *n is 0 when the folder cannot be read. */
 const char **dir_list(struct arena *a, const char *dir, const char *suffix, int *n);
 
 /* Set *out to $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope or $XDG_DATA_HOME/tilescope,

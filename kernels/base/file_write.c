@@ -5,8 +5,9 @@
  * state that it read before, so that two writers cannot both find FILE unchanged.
  *
  * The creator of a lock file also locks it with flock; the system releases this lock when the
- * process ends, however it ends.  A lock file that can be locked counts as left by a killed
- * process, and is removed (take_lock: its creator may just not have locked it yet). */
+ * process ends, however it ends.  A lock file that nobody has locked counts as left by a
+ * killed process, and is removed.  If its creator had just not locked it yet, the creator tries
+ * again (take_lock). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -224,7 +225,7 @@ static void forget(int *slot)
     *slot = -1;
 }
 
-/* The new content of a file, its place, and the state that it may replace. quick: without fsync. */
+/* A write of n bytes of data to target, if target is in the state `seen`.  quick: without fsync. */
 struct write { const char *target; uint64_t seen; const char *data; size_t n; bool quick; };
 
 static bool write_locked(int fd, const struct write *w, const char *lock, int *slot, struct err *e)

@@ -166,7 +166,7 @@ static bool close_parenthesis(struct evaluator *v, int open)
     return fails(v, open, open + 1);
 }
 
-/* Functions of numbers.  FN_FLOOR and those after it take one number, the others several. */
+/* Functions of numbers.  FN_FLOOR and the later ones take one number, the earlier ones several. */
 enum number_fn { FN_MIN, FN_MAX, FN_MEAN, FN_GEOMEAN, FN_FLOOR, FN_CEIL, FN_LOG, FN_ABS, FN_COUNT };
 static const char *const fn_name[FN_COUNT] = { "min", "max", "mean", "geomean", "floor", "ceil",
                                                "log", "abs" };

@@ -22,7 +22,7 @@ struct formula_value {
     enum formula_type type;
     double number;
     bool truth;
-    const char *text; size_t n;  /* TEXT: n bytes of the formula, or owned by ctx */
+    const char *text; size_t n;  /* TEXT: n bytes, in the formula or owned by ctx */
     int from, to;                        /* position in the formula, set by the evaluator */
 };
 

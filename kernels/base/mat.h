@@ -19,7 +19,7 @@ void mat_mul(double *c, struct mat_view a, const double *b, int m, int n, int k,
 /* mat_mul in float32. */
 void mat_mul_single(float *c, struct mat_view_single a, const float *b, int m, int n, int k,
                     bool add);
-/* mat_mul without vectors, for tests: both must be equal bit for bit. */
+/* mat_mul without vectors.  Tests check that the results of both are equal bit for bit. */
 void mat_mul_plain(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
 
 /* Stores the transpose of in (m x n, dense) in out (n x m). */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For c > 0, floor_div returns the floor of x / c, and floor_mod x - c * floor_div(x, c). */
+/* For c > 0, floor_div returns the floor of x / c.  floor_mod returns x - c * floor_div(x, c). */
 static inline int64_t floor_div(int64_t x, int64_t c)
 {
     return x / c - (x % c < 0);

@@ -36,7 +36,7 @@ uint64_t rng_u64(struct rng *r)
     return result;
 }
 
-/* Rejects numbers from the largest multiple of the span on, which avoids modulo bias. */
+/* Avoids modulo bias: rejects random numbers not below the largest multiple of the span. */
 int64_t rng_range(struct rng *r, int64_t lo, int64_t hi)
 {
     uint64_t span = (uint64_t)hi - (uint64_t)lo + 1;

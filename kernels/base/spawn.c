@@ -20,7 +20,7 @@
 
 #define GRACE_MS 200
 #define FOLDER "tilescope-run-"
-#define ABANDONED_S 60                    /* a younger folder may not have its lock yet */
+#define ABANDONED_S 60                    /* a folder younger than this may not be locked yet */
 #define KEPT 3  /* number that the descriptor `keep` of spawn_group gets in the new program */
 
 extern char **environ;

@@ -74,6 +74,6 @@ size_t utf8_char(const char *s, size_t n, bool *shown);
 /* Appends n bytes of text for a terminal.  Characters that must not reach a terminal become '?',
  * except those in `keep`. */
 void str_add_shown(struct str *out, const char *text, size_t n, const char *keep);
-/* Returns the length at which to cut a valid s: at most max bytes, all of them whole characters. */
+/* Returns where to cut s (valid UTF-8): after at most max bytes, and between two characters. */
 size_t utf8_fit(const char *s, size_t max);
 #endif

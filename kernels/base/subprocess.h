@@ -8,8 +8,8 @@
 #include "kernels/base/str.h"
 
 /* A flag that another thread or a signal handler raises to cancel a task.  Long-running functions
- * take a flag; NULL: the task cannot be cancelled.  whole: if the task is a part of a larger task,
- * the flag of the larger one, which cancels the part as well; else NULL. */
+ * take a flag; NULL: the task cannot be cancelled.  whole: the flag of a larger task that
+ * contains this one; raising it cancels both.  NULL: there is no larger task. */
 struct cancel { atomic_int raised; const struct cancel *whole; };
 static inline bool cancelled(const struct cancel *c)
 {
@@ -20,7 +20,7 @@ static inline bool cancelled(const struct cancel *c)
 
 struct subprocess_result {
     int exit_code;        /* -1 when it did not exit, or its status is unknown */
-    int signal;           /* the signal that ended it; 0: none, or unknown */
+    int signal;           /* the signal that ended it; 0: no signal did, or it is unknown */
     bool timed_out, cancelled;
     bool cut;             /* whether there was more output than out can hold */
     struct str out;       /* stdout and stderr, at most 1 MiB; the caller frees it with str_free */
@@ -50,14 +50,15 @@ static inline bool subprocess_failed(const struct subprocess_result *r)
 }
 /* Removes the incomplete last line of an output that was cut. */
 void subprocess_drop_half_line(struct subprocess_result *r);
-/* Sets ERR_ENV for a program that failed, with its time limit, its signal, or the first line of its
- * output (without output, its exit code).  Returns false. */
+/* Sets ERR_ENV for a program that failed, and returns false.  The text has the time limit, or the
+ * signal, or the first line of the output; if there is no output, the exit code. */
 bool subprocess_refuse(const char *name, const struct subprocess_result *r, double limit_s,
                        struct err *e);
 
-/* Whether NAME (a plain name) is in PATH and executable. Sets *path to it, unless path is NULL. */
+/* Whether NAME (a plain name) is in PATH and executable. If so, sets
+ * *path to the path found, unless path is NULL. */
 bool subprocess_find(const char *name, struct str *path);
-/* Like subprocess_find, in a list of folders that colons separate instead of in PATH. */
+/* Like subprocess_find, but searches `folders`, a list like that of PATH ("/usr/bin:/bin"). */
 bool subprocess_find_in(const char *name, const char *folders, struct str *path);
 double clock_s(void);                                      /* monotonic time in seconds */
 #endif

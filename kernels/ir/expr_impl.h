@@ -75,7 +75,7 @@ static inline bool is_tame(struct range r)
     return r.lo > -((int64_t)1 << 62) && r.hi < ((int64_t)1 << 62);
 }
 
-#define MAX_DIVISOR ((int64_t)1 << 40)    /* the operand of / or % by more counts as unbounded */
+#define MAX_DIVISOR ((int64_t)1 << 40)    /* beyond it, the operand of / or % counts as unbounded */
 
 static inline struct range range_expr(const struct expr *e)
 {

@@ -1,6 +1,6 @@
-/* Prints expressions with C precedence and few parentheses: those that C needs, and for the reader
- * those around a product, / or % that is multiplied.  A negative coefficient after the first term
- * is printed as a subtraction, and 2 < x as x >= 3. */
+/* Prints expressions with C precedence and the parentheses that C needs.  For the reader, it also
+ * prints those around a / or % before a *, and around a product after a *.  A negative coefficient
+ * after the first term is printed as a subtraction.  2 < x is printed as x >= 3. */
 #include "kernels/ir/expr.h"
 
 /* Precedences, loosest first, and the precedence of each kind of expression (ORDER EXPR). */

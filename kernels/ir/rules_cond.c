@@ -1,6 +1,6 @@
 /* Rules for min, max, comparisons and conjunctions.  The rules for min, max and comparisons use the
- * difference d = a - b of the operands as one linear form: a < b is d < 0, and bounds of d can be
- * tighter than those from the bounds of a and b. */
+ * difference d = a - b of the operands as one linear form: a < b is d < 0.  The bounds of the form
+ * d can be tighter than the difference of the bounds of a and b. */
 #include "kernels/ir/simplify_impl.h"
 
 #include <stdlib.h>
@@ -36,7 +36,8 @@ const struct expr *rule_lt_bounds(struct redex *r)
     return r->range.lo >= 0 ? expr_const(r->p, 0) : NULL;
 }
 
-/* Rewrites x / c + y < 0 to x + c*y < 0, and y - x / c < 0 (y + 1 <= x / c) to c*y + c <= x. */
+/* Rewrites x / c + y < 0 to x + c*y < 0.  Rewrites y - x / c < 0, which is y + 1 <= x / c, to
+ * c*y + c <= x. */
 const struct expr *rule_lt_div(struct redex *r)
 {
     for (int i = 0; i < r->l.n && tame_operands(r); i++) {
@@ -106,8 +107,7 @@ static void take_sides(const struct lin *l, struct lin *plus, struct lin *minus)
     }
 }
 
-/* Rewrites l < 0, where l = plus - minus + rest, to rest < minus if plus is empty, else to plus <
- * minus - rest. */
+/* Rewrites plus - minus + rest < 0 to plus < minus - rest, or to rest < minus if plus is empty. */
 const struct expr *rule_lt_sides(struct redex *r)
 {
     struct lin plus, minus;
@@ -145,8 +145,8 @@ const struct expr *rule_eq_gcd(struct redex *r)
     return expr_eq(r->p, lin_expr(&x), expr_const(r->p, 0));
 }
 
-/* Puts the terms that have the sign of the largest |coefficient| (of several, the first in
- * canonical order) on the left side, and the others on the right side. */
+/* Puts the term with the largest |coefficient| (of several, the first in canonical order) and all
+ * terms of the same sign on the left side, the terms of the other sign on the right side. */
 const struct expr *rule_eq_sides(struct redex *r)
 {
     struct lin plus, minus;

@@ -45,7 +45,8 @@ static bool one_period(struct range x, int64_t g, int64_t *k)
     return is_tame(x) && *k == floor_div(x.hi, g);
 }
 
-/* Splits l into g*q + r with 0 <= r < g. Returns false when bounds cannot show that. */
+/* Splits l into g*q + r with 0 <= r < g. Returns false when the bounds do not prove
+ * 0 <= r < g. */
 static bool split(const struct lin *l, int64_t g, enum share how, struct lin *q, struct lin *r)
 {
     int64_t k;
@@ -212,8 +213,8 @@ const struct expr *rule_mod_reduce(struct redex *r)
     return is_tame(lin_range(&x)) ? expr_mod(r->p, lin_expr(&x), r->b) : NULL;
 }
 
-/* Splits with SHARE_KEEP only.  The remainder is a part of the result, and the other ways to share
- * a coefficient would put its variable into both parts. */
+/* Splits with SHARE_KEEP only.  The remainder is a part of the result: with FLOOR or NEAR, a
+ * variable could be both in the remainder and in q. */
 const struct expr *rule_mod_factor(struct redex *r)
 {
     int64_t g[MAX_FACTORS];

@@ -1,6 +1,6 @@
-/* Rules for + and *.  A sum is one linear form.  The important rules join the digits of a number x,
- * x / c and x % c, to x again.  Such sums of digits come from reading a tensor through a layout and
- * its inverse. */
+/* Rules for + and *.  A sum is one linear form.  The important rules join the digits x / c and
+ * x % c of a number x to x again.  Such sums of digits come from reading a tensor through a layout
+ * and its inverse. */
 #include "kernels/ir/simplify_impl.h"
 
 const struct expr *rule_fold(struct redex *r)
@@ -106,8 +106,8 @@ static bool is_digit_pair(const struct lin *l, int i, int j, enum expr_kind high
     return small_product(l->t[j].coef, y->b->value, &k) && k == l->t[i].coef;
 }
 
-/* Joins the terms of x / (a*b) and y % b if they are quotient and remainder of x / a by b.  It is
- * enough that y equals x / a modulo b, because the rules for % may have reduced y. */
+/* Joins the terms of x / (a*b) and y % b to a term of z = x / a, if they are the quotient and the
+ * remainder of z by b.  y need only equal z modulo b, because rules for % may have reduced y. */
 static const struct expr *join(struct redex *r, int i, int j)
 {
     const struct expr *high = r->l.t[i].e, *low = r->l.t[j].e;
@@ -205,8 +205,8 @@ static const struct expr *to_mod(struct redex *r, int i, int64_t a)
     return exchange(&r->l, i, &ly, m, expr_modc(r->p, y, b), m);
 }
 
-/* Tries to_mod with a = 1, then as a with each divisor of another quotient of the sum that divides
- * the divisor of this one. */
+/* Tries to_mod on each quotient q of the sum.  a is first 1, then the divisor of each other
+ * quotient, if it divides the divisor of q. */
 const struct expr *rule_sum_to_mod(struct redex *r)
 {
     for (int i = 0; i < r->l.n; i++) {

@@ -9,8 +9,8 @@
 struct redex {
     struct exprs *p;
     const struct expr *e, *a, *b;
-    int64_t c;               /* / %: the divisor */
-    struct lin l;            /* sums: all of e; / %: a; < == min max: a - b, simplified */
+    int64_t c;               /* DIV, MOD: the divisor */
+    struct lin l;            /* ADD, MUL: e; DIV, MOD: a; MIN, MAX, LT, EQ: a - b, simplified */
     struct range range;      /* bounds of l; infinite if its coefficients or c are too large */
 };
 

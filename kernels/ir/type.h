@@ -10,12 +10,12 @@
 typedef float f32;
 
 struct elem_type {
-    const char *name, *title;             /* "f32"; in messages, "float32" */
+    const char *name, *title;             /* "f32"; the name in messages, "float32" */
     int bytes;
     const struct elem_type *sum;          /* the type in which its reductions are summed up */
-    /* Spellings in C: the name; the suffix of literals and functions (1.0f, expf); the integer type
-     * of the same size, for masks; the suffix of x86 vectors.  digits: how many significant decimal
-     * digits a printed value needs to be read back exactly. */
+    /* Spellings in C.  c: the name; suffix: of literals and functions (1.0f, expf); mask: the
+     * integer type of the same size; packed: the suffix of x86 vectors.  digits: how many
+     * significant decimal digits a printed value needs to be read back exactly. */
     const char *c, *suffix, *mask, *packed;
     int digits;
     /* The error of one rounding of x is at most roundoff * |x|, or `tiny` if |x| < normal, the

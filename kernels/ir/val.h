@@ -4,7 +4,7 @@
 #define TS_IR_VAL_H
 #include "kernels/ir/expr.h"
 
-#define MAX_DIMS 24                       /* most dims of a physical tensor; E_RANK beyond */
+#define MAX_DIMS 24                       /* most dims of a physical tensor; more are E_RANK */
 
 /* VAL(id, arity, text): the kinds of values, with the number of float operands and the printed
  * name. */
@@ -54,10 +54,10 @@ const struct val *val_select(struct arena *a, const struct expr *cond, const str
  * stays in bounds. */
 const struct val *val_pick(struct arena *a, const struct expr *var, const struct val *x,
                            const struct val *in);
-/* Returns the variable of a pick.  Its name begins with @, which no name of a dim or loop does. */
+/* Returns the variable of a pick.  Its name begins with @, unlike names of dims and loops. */
 const struct expr *val_pick_var(struct exprs *p, const char *name, int64_t extent);
-/* Whether an operand (the second or the first) of an operation is compared, cut off or an index, so
- * that a small change of it can change the result much. */
+/* Whether a small change of an operand can change the result much, because the operation compares
+ * the operand, cuts it off or uses it as an index.  second: asks about operand b, else a. */
 bool val_decides(enum val_kind kind, bool second);
 /* Whether e depends on the variable of a pick. */
 bool val_picks(const struct expr *e);
@@ -68,7 +68,7 @@ static inline int64_t val_picked(double x, int64_t hi)
     double at = x < 0 ? x + (double)hi + 1 : x;
     return at >= (double)hi ? hi : at > 0 ? (int64_t)at : 0;
 }
-/* Returns the operation of v with operands x and y; y is NULL where v->b is. */
+/* Returns the operation of v with operands x and y; y is NULL if v->b is NULL. */
 const struct val *val_with(struct arena *a, const struct val *v, const struct val *x,
                            const struct val *y);
 /* Returns the printed name: "+", "max", "exp". Functions of one float have their names in C. */
@@ -76,8 +76,8 @@ const char *val_name(enum val_kind kind);
 bool val_is_function(enum val_kind kind);                /* a function of one float */
 bool val_is_const(const struct val *v, double value);
 
-/* The replacements of val_rebuild: `load` returns that of a LOAD; `index` that of an index, a
- * condition or the variable of a pick.  If one of them is NULL, it replaces nothing. */
+/* What val_rebuild replaces.  `load` returns the replacement of a LOAD; NULL: keep loads.  `index`
+ * returns the replacement of an index, a condition or the variable of a pick; NULL: keep them. */
 struct val_map {
     void *ctx;
     /* called with a load whose indices `index` has already replaced */
@@ -93,8 +93,8 @@ void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *l
 /* Returns the number of float operations of v: 1 for each arithmetic node and function.  SELECT
  * counts as its more expensive side, PICK as both of its operands. */
 int val_flops(const struct val *v);
-/* Prints v in the notation of the paper: Inp[n][i][h + kh] * Ker[o][i][kh]. names: per tensor, its
- * name. */
+/* Prints v in the notation of the paper: Inp[n][i][h + kh] * Ker[o][i][kh]. names[i] is
+ * the name of source i. */
 void val_print(struct str *out, const struct val *v, const char *const *names);
 /* Like val_print, for views.  Of a very long value, which inlining can make, it prints only the
  * beginning and the number of loads. */

@@ -14,7 +14,7 @@
  * A line of the picture is a cache line: a strip with one letter per element, then the indices of
  * these elements, in runs along one logical index.  A letter names the index that grew since the
  * element before, padding aside; '.': the first element; '<': no index grew; '-': padding.  A
- * capital letter, or '*' after a run, is a copy of an element whose canonical place is
+ * capital letter, or a '*' after a run, marks a copy: the canonical place of the element is
  * elsewhere. */
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
@@ -272,8 +272,9 @@ static struct draw_run find_run(const struct cell *c, int first, int n, int rank
     return r;
 }
 
-/* Appends run r as "n0 o0..15 h0 w1".  Without a run `before` in the line, all indices are printed;
- * else only those that differ from the start of `before`, or along which either run goes. */
+/* Appends run r as "n0 o0..15 h0 w1".  If `before`, the run before r in the line, is NULL, prints
+ * all indices.  Else prints the indices that differ between the starts of the two runs, and those
+ * along which one of the two goes. */
 static void add_run(struct str *s, const struct picture *pic, const struct cell *cells,
                     const struct draw_run *r, const struct draw_run *before)
 {

@@ -28,7 +28,7 @@ int64_t layout_bytes(const struct layout *l)
 static void classify(struct layout *l)
 {
     const int64_t stored = product(l->stored, l->tensor->rank), logical = tensor_elems(l->tensor);
-    /* a tensor that another one holds (layout_store_at) is stored once */
+    /* held: layout_store_at put the tensor into another one, so its expansion stays 1 */
     bool held = l->expansion == 1 && l->elems != logical;
     l->elems = product(l->shape, l->rank);
     l->expansion = held ? 1 : (double)l->elems / (double)logical;

@@ -22,7 +22,7 @@ struct prim {
     int64_t factor[MAX_DIMS];             /* SPLIT; factor[0] may be 0: inferred */
     bool allow_pad;                       /* SPLIT: whether the split may pad the dim */
     int perm[MAX_DIMS];                   /* REORDER: new position j holds old dim perm[j] */
-    int64_t tile, stride;  /* UNFOLD: B and S of SPEC A.4; FOLD: stride only, 0: as the unfold */
+    int64_t tile, stride;  /* UNFOLD: B, S of SPEC A.4; FOLD: stride, 0: that of the unfold */
     int64_t size;  /* UNFOLD: D_used, 0: the whole dim; FOLD: the new extent, 0: inferred */
     int64_t before, after;                /* PAD, UNPAD: positions at each end */
 };
@@ -136,8 +136,8 @@ void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *
  * when an unfold trimmed too much of the tensor (ERR_UNFOLD, with a size that is enough). */
 bool layout_covers(const struct layout *l, const struct expr *const *idx, struct err *e);
 
-/* Whether a and b store the same elements, have equal flat offsets at each of these, equal size and
- * equal class, and hold the same copies (SPEC A.0: memory-equal).  Decides symbolically or point by
+/* Whether a and b are memory-equal (SPEC A.0): they have equal size and class, store the same
+ * elements at the same flat offsets, and hold the same copies.  Decides symbolically or point by
  * point, and returns false when it can do neither (more than 10^6 elements). */
 bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct layout *b);
 
@@ -148,15 +148,15 @@ bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct l
  *
  *     rho_src(j) = (j_1 .. j_{k-1}, N_k, j_k ..)
  *
- * src need not have the dims of extent 1 of the enclosing tensor.  Fails with ERR_ATTACH when the
+ * src may lack dims of the enclosing tensor that have extent 1.  Fails with ERR_ATTACH when the
  * shapes do not fit.  The caller must apply later primitives of the enclosing tensor to *out as
  * well. */
 bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
                      const struct tensor *src, const struct layout **out, struct err *e);
 /* Prints where l, made by layout_store_at, lies in the enclosing tensor: "K=64 holds Bias". */
 void layout_say_stored(struct str *out, const struct layout *l);
-/* Copies the elements of a tensor, stored by layout_store_at, into the buffer of the enclosing
- * tensor, and leaves the rest of the buffer alone. */
+/* Copies the elements of a tensor into the buffer of its enclosing tensor (layout_store_at), and
+ * leaves the rest of the buffer alone. */
 void layout_place(struct exprs *p, const struct layout *l, const void *logical, void *phys);
 
 int64_t layout_bytes(const struct layout *l);  /* size of the physical elements in bytes */

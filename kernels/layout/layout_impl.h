@@ -27,7 +27,7 @@ struct lineage {
     int part;                             /* PART: its position in the division; outermost 0 */
     int n_kids;                           /* FUSED: number of dims fused */
     const struct lineage *const *kid;
-    const struct lineage *base;  /* RESIZED (pad, unpad): the dim before; it is not RESIZED */
+    const struct lineage *base;  /* RESIZED (pad, unpad): the dim before any resizing */
     int64_t before, after;                /* RESIZED: positions added, or removed if negative */
 };
 

@@ -85,7 +85,7 @@ static int64_t read_number(const char **at)
 
 static bool unknown_name(const struct notation_reader *r, const char *name, int col, int len)
 {
-    int n = 0, one = -1;  /* one: the first letter of a word such as NHWI that is no dimension */
+    int n = 0, one = -1;  /* one: in NHWI, the place of the first letter that names no dim */
     for (; n < len && isupper((unsigned char)name[n]); n++)
         one = one < 0 && find_dim(r->t, name + n, 1) < 0 ? n : one;
     bool letter = n == len && len > 1 && one > 0;

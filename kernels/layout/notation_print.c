@@ -2,8 +2,8 @@
 #include "kernels/layout/layout_impl.h"
 #include <ctype.h>
 
-/* A physical dim as a part of its logical dim.  path: the number of the part in each of the `depth`
- * divisions that lead to the physical dim, the first division first. */
+/* A physical dim as a part of its logical dim, made by `depth` divisions, one after the other.
+ * path[j]: which part of division j contains the physical dim. */
 struct leaf {
     int dim;                              /* index of the logical dim */
     int64_t size;

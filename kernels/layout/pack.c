@@ -1,9 +1,9 @@
 /* Moves data into and out of a layout (SPEC A.0, I3), primitive by primitive.
  *
- * Fuses, and splits that divide, move nothing.  A reorder transposes.  The other primitives gather
- * along the dims that they change, of the tensor seen as (outer, dims, inner): element q of the
- * result is element map[q] of the source, or 0 when map[q] < 0.  Unpacking reads the canonical copy
- * of an element.
+ * Fuses, and splits that divide, move nothing.  A reorder transposes.  The other primitives see
+ * the tensor as (outer, dims, inner), where dims are the dims that they change, and gather along
+ * dims: element q of the result is element map[q] of the source, or 0 when map[q] < 0.  Unpacking
+ * reads the canonical copy of an element.
  * This file uses the primitives only, not rho and phi, so that tests can compare the two. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ops/winograd.h"
@@ -151,7 +151,7 @@ static void transpose(const int64_t *src_shape, const int *perm, int rank, int b
 {
     int64_t src_stride[MAX_DIMS], outer[MAX_DIMS], by_src[MAX_DIMS], by_dst[MAX_DIMS];
     int64_t point[MAX_DIMS] = { 0 }, n_src = 1, n_dst = 1;
-    int row = 0, col = 0;  /* positions in dst of the innermost dim of src, and of that of dst */
+    int row = 0, col = 0;  /* positions in dst.  row: innermost dim of src; col: that of dst */
     for (int j = rank - 1; j >= 0; j--) {
         src_stride[j] = n_src;
         n_src *= src_shape[j];

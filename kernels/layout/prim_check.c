@@ -5,7 +5,7 @@
 /* Names of the primitives, by enum prim_kind (ORDER PRIM). */
 const char *const prim_name[] = { "split", "reorder", "fuse", "unfold", "fold", "pad", "unpad" };
 
-/* Greatest number of tiles whose overlaps with the tile before are searched for data. */
+/* Most tiles that are searched for data that they share with the tile before. */
 #define PROBE_LIMIT 4096
 
 struct check {

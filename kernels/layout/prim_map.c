@@ -47,8 +47,8 @@ static const struct expr *from_digits(struct exprs *p, const struct expr *const 
     return sum;
 }
 
-/* Computes the canonical place of position e in n tiles that begin every S positions: t = min(e /
- * S, n-1), b = e - S*t. */
+/* Computes the canonical place of position e in n tiles that begin every S positions:
+ * t = min(e / S, n-1), b = e - S*t. */
 static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n,
                     const struct expr **out)
 {
@@ -101,7 +101,7 @@ static int64_t used_tiles(const struct prim *pr, const struct layout *before)
     return prim_tiles(pr->size ? pr->size : before->shape[pr->dim], pr->tile, pr->stride);
 }
 
-/* Returns how many dims a primitive consumes at its dim; all other dims are copied. */
+/* Returns how many dims, from its dim on, a primitive replaces.  The other dims are copied. */
 static int dims_in(const struct prim *pr)
 {
     return pr->kind == PRIM_FUSE ? pr->n : pr->kind == PRIM_FOLD ? 2 : 1;

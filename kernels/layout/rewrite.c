@@ -113,7 +113,7 @@ void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *
 }
 
 /* Refuses an access of logical dim k up to index `most`.  The error names the unfold that trimmed
- * the dim, and the size that it needs. */
+ * the dim, and the size that the access needs. */
 static bool refuse_trimmed(const struct layout *l, int k, int64_t most, struct err *e)
 {
     const struct layout *m = l;

@@ -23,8 +23,8 @@ static const char *name_of(const struct program *p, int t)
     return p->base->tensor[program_base_tensor(p, t)].name;
 }
 
-/* Appends the notation of a layout: "NHWI" for "N H W I", else with its blanks.  If it has none,
- * appends its physical dims. */
+/* Appends the notation of a layout, without blanks if each part is one letter ("NHWI").  If the
+ * layout has no notation, appends its physical dims. */
 static void print_layout(struct str *out, const struct layout *l)
 {
     struct str text = {0};
@@ -79,7 +79,7 @@ void contract_print_packed(struct str *out, const struct program *p)
     }
 }
 
-/* Returns the tensor of q that the caller passes for tensor t of p; -1: there is none. */
+/* Returns the tensor of q that has the role and the caller's name of tensor t of p, or -1. */
 static int counterpart(const struct program *p, int t, const struct program *q)
 {
     for (int k = 0; k < q->graph->n_tensors; k++)

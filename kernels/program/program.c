@@ -172,8 +172,8 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     return blame_target(e, s);
 }
 
-/* Derives graph, layouts and stages again, then repeats every loop step.  Fails if a loop step no
- * longer applies; *e names this step, and `cause`, the step that changed the draft. */
+/* Derives graph, layouts and stages again, then repeats every loop step.  `cause` is the step
+ * that changed the draft.  Fails if a loop step no longer applies; *e names it and `cause`. */
 static bool rebuild(struct program *draft, const struct step *cause, struct err *e)
 {
     if (!program_derive(draft, e))

@@ -45,7 +45,7 @@ struct program {
     int variant;                          /* a value of enum variant */
     bool propagate;                       /* whether element-wise consumers take their producer's
                                            * layout (SPEC C.2); default on */
-    bool output_original;  /* keeps the caller's output layout (SPEC A.8); default off */
+    bool output_original;  /* whether outputs keep the caller's layout (SPEC A.8); default off */
     /* whether inputs arrive in the layout of the program, without a conversion; default off */
     bool input_given;
     /* whether the compiler may vectorize and reorder loops; default off: they run as the nest
@@ -81,8 +81,8 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
 bool program_apply_line(const struct program *p, const char *line, const struct program **out,
                         struct err *e);
 /* Builds a program from a spec and n step lines.  On failure *bad is the index of the line that
- * fails; -1: the spec fails.  While all lines apply, the program before a line is lowered only if
- * the line could turn a program that cannot be lowered into one that can. */
+ * fails; -1: the spec fails.  While all lines apply, a program in between is lowered only if the
+ * next line could hide that it cannot be lowered. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 
@@ -107,8 +107,8 @@ int program_base_tensor(const struct program *p, int tensor);
  * graph). */
 int program_given_tensor(const struct graph *base, const struct graph *g, int tensor);
 
-/* Returns the index of the node that computes the tensor `name`, and of its stage; -1: there is
- * none. */
+/* Returns the index of the node that computes the tensor `name`; its stage has the same index.  -1:
+ * no node computes it. */
 int program_stage(const struct program *p, const char *name);
 
 /* Prints which algorithms steps have chosen, and whether products are in tf32: "Conv: winograd m=4,
@@ -117,9 +117,9 @@ void program_print_algorithms(struct str *out, const struct program *p);
 
 /* Views (text). */
 void program_print_nest(struct str *out, const struct program *p);
-/* Prints for each node the tensor expression before (logical) and after (physical) the layouts, and
- * with the loops of its stage.  Then prints the physical shape and the layout of each tensor, and
- * the bytes of each conversion. */
+/* Prints the tensor expression of each node before the layouts (logical), after them (physical),
+ * and with the loops of its stage if steps changed these.  Then prints the physical shape and the
+ * layout of each tensor, and the bytes of each conversion. */
 void program_print_access(struct str *out, const struct program *p);
 /* Prints a warning for each output whose layout stores elements more than once, which is legal but
  * rarely intended. */

@@ -9,7 +9,7 @@ static double error_of(const struct algorithm *x)
     return x->m == 2 ? WINOGRAD_ERROR_2 : WINOGRAD_ERROR_4;
 }
 
-#define TF32_ERROR (2 * TF32_ROUNDOFF)    /* relative error of a product in tf32, at most */
+#define TF32_ERROR (2 * TF32_ROUNDOFF)    /* largest relative error of a product in tf32 */
 
 void program_set_tf32(struct program *draft, bool on)
 {
@@ -39,7 +39,8 @@ bool program_accurate(const struct program *draft, struct err *e)
 }
 
 /* Checks that no earlier step has set the layout of the convolution's weights, stored them in
- * another constant, or factored a reduction of the convolution: the algorithm replaces both. */
+ * another constant, or factored a reduction of the convolution.  The algorithm replaces the
+ * weights and the convolution. */
 static bool check_unused(const struct program *d, const struct step *s, struct err *e)
 {
     const struct graph *g = d->graph;

@@ -30,7 +30,8 @@ static int attached_index(const struct program *p, const char *src)
     return -1;
 }
 
-/* Removes from the list the constant src, and all constants stored inside dst; NULL: none. */
+/* Removes from draft->attached the constant src, and all constants stored inside dst.  src or dst
+ * may be NULL. */
 static void keep_all_but(struct program *draft, const char *src, const char *dst)
 {
     struct attached *list = ARENA_ARRAY(draft->arena, struct attached, draft->n_attached);
@@ -105,8 +106,8 @@ static bool store_at(struct program *draft, const struct step *s, int src, int a
     return true;
 }
 
-/* Undoes store_at for entry i of draft->attached: removes the primitive that adds its slice from
- * the layout of the enclosing tensor.  Fails when a later primitive no longer applies. */
+/* Undoes store_at for entry i of draft->attached: the layout of the enclosing tensor loses the
+ * primitive that adds the slice.  Fails when a later primitive no longer applies. */
 static bool decouple(struct program *draft, int i, struct err *e)
 {
     struct attached x = draft->attached[i];

@@ -29,11 +29,12 @@ static bool other_complex_reader(const struct graph *g, int t, int node)
     return false;
 }
 
-/* Returns the tensor to which a layout of operand c2.Inp applies (SPEC C.3, C.5):
- *     a new tensor, which a conversion computes from the operand, if another complex node reads the
- *     operand, too, or if a complex node computes it (not under BP);
- *     else the operand itself;
- *     NULL if there is no such operand, or under FP if a complex node computes it. */
+/* Returns the tensor to which a layout of a data operand applies (SPEC C.3, C.5).  `operand` is a
+ * name such as "c2.Inp", for the data operand of node c2.
+ *     NULL:             no such operand exists, or under FP: a complex node computes the operand
+ *     a new tensor:     a complex node computes the operand (not under BP), or another complex node
+ *                       reads it; a conversion computes the new tensor from the operand
+ *     the operand:      otherwise */
 static const char *operand_tensor(struct program *draft, const char *operand)
 {
     const struct graph *g = draft->graph;
@@ -151,8 +152,8 @@ static bool all_covered(const struct graph *g, const struct layout *const *layou
     return c.ok;
 }
 
-/* Checks that the enclosing tensor `holder` still stores all of the tensor inside it: an unfold can
- * trim its slice. held: the layout of the tensor inside. */
+/* Checks that the enclosing tensor `holder` still stores all of the tensor inside it, whose layout
+ * is `held`: an unfold can trim the slice. */
 static bool held_is_stored(const struct layout *held, const struct tensor *holder, struct err *e)
 {
     for (int d = 0; d < held->rank; d++)
@@ -167,8 +168,8 @@ static bool held_is_stored(const struct layout *held, const struct tensor *holde
     return true;
 }
 
-/* Applies the layout that steps gave tensor t. A constant that is stored in a slice of t gets the
- * primitives after this slice, too. */
+/* Applies the layout that steps gave tensor t. A constant that is stored in a slice of t also gets
+ * the primitives that come after the one that adds the slice. */
 static bool apply_choice(struct program *draft, int t, const struct layout_choice *c,
                          const struct layout **layout, int *held_in, struct err *e)
 {

@@ -15,15 +15,16 @@ struct layout_choice { const char *tensor; int n; const struct prim *prims; };
 struct attached { const char *src, *dst; int at; };
 /* The convolution that computes `tensor` is computed by Winograd's algorithm with tiles of m. */
 struct algorithm { const char *tensor; int m; };
-/* The reduction `dim` of the node of `tensor` is split into `factor` partial results. */
+/* The reduction `dim` of the node that computes `tensor` is split into `factor` partial results. */
 struct rfactor { const char *tensor, *dim; int64_t factor; };
 
-/* Returns the node c2 for the name "c2.Inp" of its data operand; -1: the name has no dot, no
- * such node exists, or the node has no data operand. */
+/* Returns the node whose data operand is called `name`, for example node c2 for "c2.Inp".  -1: the
+ * name is not of this form, no such node exists, or the node has no data operand. */
 int program_operand_node(const struct graph *g, const char *name);
 /* Returns the layout that steps gave the tensor, or NULL. */
 const struct layout_choice *program_choice(const struct program *p, const char *tensor);
-/* Gives the tensor a layout of n primitives; prims NULL: takes the given layout away. */
+/* Gives the tensor a layout of n primitives.  If prims is NULL, removes the layout that
+ * steps gave it. */
 void program_set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n);
 /* Applies store_at or decouple_at. */
 bool program_attach_step(struct program *draft, const struct step *s, struct err *e);

@@ -35,7 +35,8 @@ void program_set_choice(struct program *draft, const char *tensor, const struct 
     draft->n_choices = count;
 }
 
-/* Finds the tensor that the target "c2.Inp" means: *t. *key: the name in its layout_choice. */
+/* Finds the data operand that s->target names, for example "c2.Inp" for that of node c2.  Sets *t
+ * to the operand, and *key to the name of the operand in a struct layout_choice. */
 static bool find_operand(const struct program *p, const struct step *s, int *t, const char **key,
                          struct err *e)
 {

@@ -119,7 +119,7 @@ static int by_value(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Puts the named loops, in the named order, into the places that they have together now. */
+/* Puts the named loops, in the named order, into the places that these loops have now. */
 static bool step_reorder(struct program *d, const struct stage *s, const struct step *st,
                          const struct stage **out, struct err *e)
 {
@@ -484,8 +484,8 @@ static const char *heir(struct arena *a, const struct stage *outer, const char *
 }
 
 /* Checks that every attached node, cached or prefetched operand and streamed tensor is still legal.
- * node: the stage that the step changed. If the loop at which another node is computed has a new
- * name there, stores the name. */
+ * The step changed the stage of `node`.  If another node is computed at a loop of `node`, and this
+ * loop has a new name, stores the new name. */
 static bool check_attached(struct program *d, const struct stage **stage, int node, struct err *e)
 {
     struct lowering in = program_lowering(d);

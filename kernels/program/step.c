@@ -405,7 +405,7 @@ static bool parse_words(const struct parser *p, const struct syntax *sy, struct 
     return true;
 }
 
-/* Returns what the word `name` of the syntax column of step *i stands for: "a factor". */
+/* Returns the meaning of a word in the syntax column of step *i, for errors: "a factor" for F1. */
 static const char *noun_of(const struct step_info *i, const char *name)
 {
     bool loop = streq(i->room, "loop");

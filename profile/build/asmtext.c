@@ -129,8 +129,8 @@ static bool is_pure_load(const char *name)
                                             || streq(name, "btl") || streq(name, "btq"));
 }
 
-/* Returns how many accesses the instruction makes through its memory operand: 1, or for a gather
- * the number of lanes of its last operand, or for a scatter that of its first operand. */
+/* Returns how many accesses the instruction makes through its memory operand.  For a gather, this
+ * is the number of lanes of the last operand; for a scatter, of the first operand; else 1. */
 static int lanes_of(const struct parts *x)
 {
     bool gather = strstr(x->name, "gather") != NULL, scatter = strstr(x->name, "scatter") != NULL;

@@ -14,10 +14,11 @@
  * masks), SCALAR (integers, and one float or double at a time), BRANCH (jump, call, return). */
 enum insn_kind { INSN_FMA, INSN_VECTOR, INSN_SCALAR, INSN_BRANCH, INSN_KINDS };
 
-/* loads, stores: number of memory accesses. An add to memory is one of each; a gather is a load per
- * lane, and a scatter is a store per lane. stack_loads, stack_stores: how many of these accesses go
- * to the stack: their address contains the stack pointer (or the frame pointer, if there is one),
- * or push, pop, call, ret or leave makes them. They are spills and accesses to local tiles. */
+/* loads, stores: number of memory accesses. An add to memory is one load and one store; a gather is
+ * a load per lane, and a scatter is a store per lane. stack_loads, stack_stores: how many of these
+ * accesses go to the stack: their address contains the stack pointer (or the frame pointer, if
+ * there is one), or push, pop, call, ret or leave makes them. Spills and accesses to local tiles go
+ * to the stack. */
 struct insn {
     enum insn_kind kind;
     int loads, stores, stack_loads, stack_stores;

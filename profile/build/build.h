@@ -18,9 +18,9 @@ struct compiler {
  * or $CC names a compiler, no other one is tried. */
 bool compiler_find(const char *want, struct compiler *out, struct err *e);
 
-/* Prints the version of the compiler, the hash target_code and the variable TILESCOPE_CFLAGS, on
- * which a nest's machine code depends besides its source and target.  A stored time is valid only
- * while this text is the same. Prints nothing if there is no compiler that works. */
+/* Prints the version of the compiler, the hash target_code and the variable TILESCOPE_CFLAGS.  A
+ * nest's machine code depends on these besides its source and target, so a stored time is valid
+ * only while this text is the same.  Prints nothing if there is no compiler that works. */
 void compiler_print(struct str *out, const char *want);
 
 struct build { char so_path[512]; char c_path[512]; bool cached; double seconds; };
@@ -35,7 +35,8 @@ struct build { char so_path[512]; char c_path[512]; bool cached; double seconds;
  * build_object. */
 bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
                   bool openmp, const struct cancel *c, struct build *out, struct err *e);
-/* Like build_shared, with additional flags after the others (NULL-terminated; NULL: none). */
+/* Like build_shared, with additional flags after the usual ones.  more: the flags, ended by NULL;
+ * more = NULL: no additional flags. */
 bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
@@ -66,11 +67,11 @@ bool build_assembly(const struct compiler *cc, const char *c_source, const struc
                     const struct cancel *c, struct str *out, struct err *e);
 /* For each line of a disassembled text, its line of the source (from 1); 0: unknown. */
 struct c_lines { int *data; int len, cap; };
-/* Disassembles one function by objdump, with the parts of it that the compiler made functions of
- * their own, and appends the text: Intel syntax on x86, no addresses, labels as jump targets.  A
+/* Disassembles one function by objdump, and also those parts of it that the compiler made functions
+ * of their own.  Appends the text: Intel syntax on x86, no addresses, labels as jump targets.  A
  * part that *out already has is not repeated.
- * c_lines: NULL, or where to append the source lines, which only an object with a line table (-g1)
- * has. ERR_ENV: objdump is missing or failed. ERR_NAME: there is no such function. */
+ * c_lines: NULL, or where to append the source lines; only an object with a line table (-g1) has
+ * source lines. ERR_ENV: objdump is missing or failed. ERR_NAME: there is no such function. */
 bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,
                        struct str *out, struct c_lines *c_lines, struct err *e);
 #endif

@@ -35,8 +35,8 @@ bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct g
 bool nvrtc_build_lines(struct arena *a, const char *source, const char *arch,
                        struct gpu_build *out, struct err *e);
 
-/* Adds the dynamic shared memory of its launch to `shared` of each kernel; a cubin has only the
- * static shared memory. */
+/* Adds to `shared` of each kernel the dynamic shared memory of the kernel's launch.  A cubin tells
+ * only the static shared memory. */
 void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_launches *l);
 
 /* The limits of a multiprocessor of an architecture (CUDA C++ Programming Guide, "Compute
@@ -44,8 +44,8 @@ void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_l
  * register_unit, a block gets shared memory in multiples of shared_unit bytes. */
 struct gpu_limits { int warps, blocks, registers, register_unit; int64_t shared, shared_unit; };
 extern const struct gpu_limits gpu_sm_90;
-/* Returns the limits of a multiprocessor of a device: those of sm_90 with the device's shared
- * memory, which is right for all rows of gpu.def. */
+/* Returns the limits of a multiprocessor of a device: those of sm_90, but with the shared memory of
+ * the device.  This is right for all rows of gpu.def. */
 struct gpu_limits gpu_limits_of(const struct gpu_device *d);
 /* Returns the occupancy of a kernel: how many of its warps fit on a multiprocessor at a time, as a
  * share (0 to 1) of g->warps. Registers, shared memory, blocks and warps limit it. */

@@ -104,7 +104,7 @@ static void read_folder(int dir_fd, DIR *dir, entries *out)
             unlinkat(dir_fd, d->d_name, 0);
             continue;
         }
-        if (lock || str_starts(d->d_name, "tmp-"))  /* the latter is being written */
+        if (lock || str_starts(d->d_name, "tmp-"))  /* a tmp- file is being written */
             continue;
         struct entry x = { xstrdup(d->d_name), st.st_size, st.st_mtim };
         vec_push(out, x);
@@ -118,7 +118,7 @@ static bool is_of(const struct objcache_slot *slot, const char *name)
         || streq(name, strrchr(slot->so_path, '/') + 1);
 }
 
-/* Trims the folder. kept: an entry that stays; NULL: none. */
+/* Trims the folder. kept: an entry that stays, or NULL. */
 static void trim(const char *folder, int64_t max_bytes, const struct objcache_slot *kept)
 {
     entries all = {0};

@@ -20,9 +20,9 @@ struct objcache_slot { char c_path[512], so_path[512], temp_c[512], temp_so[512]
 int64_t objcache_max_bytes(void);
 /* Computes KEY from the text of KEY.c, and stores the file names of the slot.  The folder is
  * trimmed at the first call of a process, and in objcache_store whenever this process has added an
- * eighth of the limit since the last trim.  That trim keeps the object that was just stored, even
- * if it is larger than the limit.  A single process therefore exceeds the limit by at most an
- * eighth and one object. */
+ * eighth of the limit since the last trim.  objcache_store keeps the object that it has just
+ * stored, even if this object is larger than the limit.  A single process therefore exceeds the
+ * limit by at most an eighth and one object. */
 bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err *e);
 /* Whether KEY.c has this text and KEY.so is undamaged. */
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
@@ -30,8 +30,8 @@ bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
 bool objcache_read(const char *so_path, struct str *out, struct err *e);
 /* Takes the lock; to be called after a miss.  The caller must then write temp_c (objcache_write),
  * compile it to temp_so, and call objcache_store, or after any failure objcache_drop.  Both release
- * the lock if they succeed.  No other process uses temp_c and temp_so while they are locked.  A
- * process that wants the same object waits in objcache_lock and must then call
+ * the lock if they succeed.  No other process uses temp_c and temp_so while they are locked.
+ * Another process that wants the object waits in objcache_lock and must then call
  * objcache_hit again.  If the lock cannot be taken within 150 s, temp_c and temp_so get names that
  * no other process uses, and the result is also true.  ERR_CANCEL: `c` was raised during the wait.
  *

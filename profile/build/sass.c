@@ -21,7 +21,7 @@ struct sass_piece { const char *text; int len; };
  * an offset. known: whether the target is inside the function. */
 struct sass_target { struct sass_piece at, name; unsigned offset; bool known; };
 /* guard: the predicate "@!P0", or empty; op: the instruction without guard and semicolon. label:
- * the number of the new label that is printed before the instruction; 0: none. */
+ * the number of the new label that is printed before the instruction; 0: no label. */
 struct sass_insn {
     unsigned offset;
     struct sass_piece guard, op;
@@ -145,7 +145,7 @@ static struct sass_insn *insn_at(const struct sass_function *f, unsigned offset)
     return NULL;
 }
 
-/* Finds the target of a jump that is written as an offset: the last operand. */
+/* Finds the target of a jump if the last operand gives the target as an offset. */
 static void find_offset(const struct sass_function *f, struct sass_insn *x)
 {
     static const char *const jump[] = { "BRA", "CALL", "JMP", "BSSY", "BRX", "WARPSYNC" };
@@ -293,9 +293,9 @@ static bool print_dump(struct sass_piece dump, const char *cut_by, struct sass_t
 
 static const char *const tool[] = { "nvdisasm", "cuobjdump" };
 
-/* Stores the folder TOOLKIT/bin of the toolkit that NVRTC is loaded from, where NVRTC is
- * TOOLKIT/lib64/libnvrtc.so or TOOLKIT/targets/x86_64-linux/lib/libnvrtc.so. Returns whether it
- * exists. */
+/* Stores the folder TOOLKIT/bin of the toolkit that NVRTC is loaded from. NVRTC is
+ * TOOLKIT/lib64/libnvrtc.so or TOOLKIT/targets/x86_64-linux/lib/libnvrtc.so. Returns whether the
+ * folder exists. */
 static bool toolkit_bin(struct str *out)
 {
     struct err none;

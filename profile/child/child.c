@@ -113,8 +113,8 @@ static bool is_from_outside(int sig)
     return sig == SIGKILL || sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT;
 }
 
-/* Waits at most REAP_S seconds for the child to end.  Kills it and returns false if it does not end:
- * a child that closed its connection, or sent a malformed reply, may go on running. */
+/* Waits at most REAP_S seconds for the child to end.  If it does not end, kills it and returns
+ * false: a child that closed its connection, or sent a malformed reply, may go on running. */
 static bool reap(struct child *c, int *status)
 {
     for (double end = clock_s() + REAP_S; clock_s() < end; poll(NULL, 0, 1)) {

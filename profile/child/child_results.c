@@ -174,7 +174,7 @@ static void fill_sim(struct child *c, const struct simulated *what)
     memcpy(d->heat, what->heat, sizeof *what->heat * (size_t)what->detail->n_tensors);
 }
 
-/* Copies the detail from shared memory into *d. Before, *d holds the request. */
+/* Copies the detail from shared memory into *d, which holds the request before. */
 static bool take_detail(struct child *c, struct sim_detail *d, struct err *e)
 {
     const struct shared_detail *shared = in_sim(c, c->sim.detail_at);

@@ -38,7 +38,7 @@ bool device_ask(const char *runner, double limit_s, struct cuda_info *out, struc
     return ok;
 }
 
-/* The last answer of device_ask. of: the value that $TILESCOPE_CUDA had then. */
+/* The last answer of device_ask. of: the value of $TILESCOPE_CUDA at that call. */
 static struct { bool asked, ok; char of[512]; struct cuda_info info; struct err why; } known;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

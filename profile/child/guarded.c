@@ -12,9 +12,9 @@
 #define MOVE_BYTES (GUARD_BYTES / 4)
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
-/* This pattern of 16 bits fills the space around the data in a buffer's pages; a changed value shows
- * a stray store.  Like BUFFER_POISON, it reads as a quiet NaN in floating point types of 2, 4 and 8
- * bytes. */
+/* This pattern of 16 bits fills the space around the data in a buffer's pages; a changed value
+ * shows a stray store.  Like BUFFER_POISON, it reads as a quiet NaN in floating point types of 2, 4
+ * and 8 bytes. */
 #define CANARY 0x7ffdu
 #define POISONED 64                         /* number of random words that poison_few tries */
 

@@ -1,6 +1,6 @@
-/* The buffers of the kernel inside the runner.  Each lies between guard pages.  An access to a guard
- * page is a fault, which can be reported, instead of a wrong number elsewhere.  A store between the
- * buffer and a guard page changes a pattern (guarded_whole). */
+/* The buffers of the kernel inside the runner.  Each lies between guard pages.  An access to a
+ * guard page is a fault, which can be reported, instead of a wrong number elsewhere.  A store
+ * between the buffer and a guard page changes a pattern (guarded_whole). */
 #ifndef TS_PROFILE_GUARDED_H
 #define TS_PROFILE_GUARDED_H
 #include "kernels/base/rng.h"

@@ -11,8 +11,8 @@ enum nvidia_part {
     NVIDIA_COUNT
 };
 
-/* version, path: version and path of the library. detail: for the driver, its devices ("NVIDIA H200,
- * sm_90, 132 multiprocessors, 139 GiB"); for the libraries, "". reason: why the part is not
+/* version, path: version and path of the library. detail: for the driver, its devices ("NVIDIA
+ * H200, sm_90, 132 multiprocessors, 139 GiB"); for the libraries, "". reason: why the part is not
  * available; fix: how to get it. */
 struct nvidia_info {
     const char *name, *what;

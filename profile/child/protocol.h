@@ -61,7 +61,7 @@ struct request {
      * pages for the buffers */
     int32_t min_runs, epochs;
     bool cold;                            /* TIME: time single calls with empty caches */
-    /* TIME, cold: where lines cannot be flushed by address, this many bytes of other data are read */
+    /* TIME, cold: bytes of other data to read where lines cannot be flushed by address */
     int64_t walk_bytes;
     int32_t meter, n_events;              /* COUNT: enum meter_id, and the number of events */
     struct event event[EVENTS_MAX];
@@ -107,14 +107,14 @@ struct shared {
     int64_t memory_bytes;                 /* memory that the runner may still map; 0 = unlimited */
     int64_t cpu_s;  /* limit of CPU time (RLIMIT_CPU) in seconds; 0 = unlimited */
     int32_t huge_pages;                   /* not 0: ask for huge pages for the buffers */
-    cpu_set_t cpus;  /* CPUs that the parent may run on; an empty set = unknown */
+    cpu_set_t cpus;  /* CPUs that the parent may run on; empty if they are unknown */
     /* each contender has n buffers in a row; buffer number `first` is its first one */
     struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];
     /* The runner writes the members below. */
     atomic_int permille;                  /* progress of the current command */
     struct fault fault;
-    /* n_samples: number of samples of each series; 0: the series was not requested.  sample: seconds
-     * per call; sample[.][i] was taken in round i. */
+    /* n_samples: number of samples of each series; 0: the series was not requested.  sample:
+     * seconds per call; sample[.][i] was taken in round i. */
     int32_t n_samples[SERIES_COUNT];
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
     int32_t n_epochs, epoch[PROTOCOL_MAX_EPOCHS];    /* first round of each epoch */

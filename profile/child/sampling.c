@@ -16,11 +16,11 @@
 #define HEAT_MOST_S 10e-3
 #define GIVE_UP_ROUNDS 3                  /* rounds before giving up; one round for long calls */
 #define HOPELESS 2  /* a kernel whose calls take more than HOPELESS * give_up_s gets no warm-up */
-/* so many first calls must be that slow; a single call is enough if it takes SAMPLING_LONG_S */
+/* number of first calls that must be that slow; one is enough if it takes SAMPLING_LONG_S */
 #define HOPELESS_CALLS 3
 #define CLOCK_READINGS 1000
 #define CHECK_SHARE 0.04                /* share of the time for checks */
-/* most time for checking the results of single-call samples, as a share of the time of the samples */
+/* most time for checking the results of single-call samples, as a share of these samples' time */
 #define RESULT_SHARE 0.01
 #define CHECK_PARTS 32  /* parts of time_s; each has a check, if CHECK_SHARE allows it */
 #define CHECK_MOST 64                   /* most calls of one check */
@@ -145,9 +145,9 @@ static int calls_in(const struct work *w, double seconds, int most)
 }
 
 /* Checks each steady contender with as many calls as fit into `seconds`, at least `least` and at
- * most `most`. If `least` is -1, skips a contender for which no call fits. A contender whose samples
- * check themselves (checks_itself) gets no further call: the result of its last call is checked, or
- * nothing if `least` is -1. */
+ * most `most`. If `least` is -1, skips a contender for which no call fits. A contender for which
+ * checks_itself is true gets no further call: the result of its last call is checked, or nothing
+ * if `least` is -1. */
 static void check_each(struct sampler *s, double seconds, int least, int most)
 {
     for (int i = 0; i < s->n && !s->over; i++) {

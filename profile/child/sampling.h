@@ -47,12 +47,12 @@ struct sampling_hooks {
     void *ctx;
 };
 
-/* Warms up, then samples in rounds.  The index of work[] and sh->sample is an enum series.  Sampling
- * ends when q->time_s is over and there were min_runs rounds, when most_s is over, when sh->sample
- * is full, or when a callback ends it.  If give_up_s is not 0, sampling also ends after a round if
- * all samples of contenders took longer than give_up_s (after a few rounds for short calls).  A
- * single kernel on one thread gets no warm-up when all its first calls take more than twice
- * give_up_s.  Appending needs no warm-up.
+/* Warms up, then samples in rounds.  The index of work[] and sh->sample is an enum series.
+ * Sampling ends when q->time_s is over and there were min_runs rounds, when most_s is over, when
+ * sh->sample is full, or when a callback ends it.  If give_up_s is not 0, sampling also ends after
+ * a round (after a few rounds for short calls) if all samples of contenders took longer than
+ * give_up_s.  A single kernel on one thread gets no warm-up when all its first calls take more than
+ * twice give_up_s.  Appending needs no warm-up.
  *
  * Each round samples each entry of work[] once, in a new random order.  The time is divided into
  * q->epochs epochs; each epoch except the first renews the buffers.

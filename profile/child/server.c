@@ -275,7 +275,7 @@ static void set_limits(void)
 }
 
 /* Forgets all kernels and unloads their objects.  An object that uses OpenMP stays loaded, because
- * the threads of its team still run its code or that of its OpenMP library. */
+ * the threads of its team still run code of the object or of its OpenMP library. */
 static void unload(struct server *r)
 {
     for (int i = 0; i < SLOT_COUNT; i++)

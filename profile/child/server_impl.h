@@ -88,9 +88,10 @@ bool server_ask_ceiling(const struct server *r, int team, long batch, double *se
 
 /* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: one call of a kernel.  There is
  * an ADDRESS for each buffer.  Maps the BYTES bytes of FILE at the first ADDRESS, fills a cache of
- * CACHE_BYTES with other data, and calls the kernel once.  If PADDING is not "-", SO is the counting
- * copy of the kernel (asm_text.counting), and PADDING is an object of asm_text.padded.  In this case
- * the count of every block and the number of nops in every piece of padding are written to OUT as
- * int64_t.  Ends the process with exit code 0, or prints the error and returns an exit code. */
+ * CACHE_BYTES with other data, and calls the kernel once.  If PADDING is not "-", SO is the
+ * counting copy of the kernel (asm_text.counting), and PADDING is an object of asm_text.padded.  In
+ * this case the count of every block and the number of nops in every piece of padding are written
+ * to OUT as int64_t.  Ends the process with exit code 0, or prints the error and returns an exit
+ * code. */
 int server_once(int argc, char **argv);
 #endif

@@ -24,7 +24,7 @@
 #endif
 
 /* Writes a block as large as the cache, so that nothing else of this process remains in the cache.
- * The buffers have never been in it. */
+ * The buffers are not in the cache: nothing has accessed them yet. */
 static void empty_cache(size_t bytes)
 {
     volatile char *block = malloc(bytes + 1);

@@ -18,7 +18,7 @@ static struct {
     struct simdetail *detail;             /* observes the simulation; NULL: no detail is wanted */
 } sim;
 
-/* all: number of accesses of the whole kernel; iterations: of all its marked loops together. */
+/* all: accesses of the whole kernel; iterations: iterations of all its marked loops together. */
 struct trace_work {
     double all, iterations;
     int n_loops;

@@ -123,7 +123,7 @@ static int64_t draw_blocks(const int *rounds, int n_blocks, int *weight, struct 
 }
 
 /* Returns the tail that a percentile interval of n blocks must leave out on each side to contain
- * the true value in 95 % of cases. This is Phi(-sqrt(n / (n - 1)) t), where t is the 0.975 quantile of
+ * the value in 95 of 100 cases. This is Phi(-sqrt(n / (n - 1)) t), where t is the 0.975 quantile of
  * Student's t with n - 1 degrees of freedom. t is computed by its expansion in 1 / (n - 1). */
 static double tail_share(int n)
 {

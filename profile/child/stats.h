@@ -45,8 +45,8 @@ enum verdict { VERDICT_NONE, VERDICT_FASTER, VERDICT_SLOWER, VERDICT_SAME, VERDI
 /* Returns whether b is faster or slower than a, from the interval of time b / time a.  An interval
  * that contains 1 means no difference.  VERDICT_NONE: there is no interval.  VERDICT_UNDECIDED: the
  * least times say the opposite of the interval.  Work on the second hardware thread of a core can
- * slow one kernel more than the other in nearly every round.  The interval is then narrow and wrong;
- * the least times are disturbed least. */
+ * slow one kernel more than the other in nearly every round.  The interval is then narrow and
+ * wrong; the least times are disturbed least. */
 enum verdict stats_verdict(const struct ratio *r);
 /* Whether the samples tell nothing: the verdict is undecided, or the interval contains 1 and is
  * wider than 10 %. */

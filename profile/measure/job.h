@@ -23,7 +23,7 @@ struct libraries {
     int n, contender, first[VENDOR_COUNT];
     enum vendor_library library[VENDOR_COUNT];
     char plugin[VENDOR_COUNT][600];
-    /* how many children another process killed while they ran a baseline */
+    /* number of children that another process killed while they ran a baseline */
     int killed;
 };
 
@@ -62,16 +62,16 @@ struct measure_job {
     struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */
     int differed;  /* how often a later result had other bits than the first one */
-    /* this kernel alone needs too much memory or cannot be loaded, or the timing ended because its
-     * result or time cannot be right */
+    /* whether this kernel is at fault: it alone needs too much memory, it cannot be loaded, or the
+     * timing ended because its result or time cannot be right */
     bool refused;
-    int contender, first;  /* number of this contender in the runner, and of its first buffer */
+    int contender, first;  /* the job's number in the runner; number of its first buffer */
     struct libraries libraries;            /* baselines; only in the first job */
     char doing[40];                      /* name of the current phase */
     double since;                        /* start of the current phase */
     const struct machine *machine;       /* the machine where the runner runs */
-    /* the GPU that runs and times the kernel; NULL: none, the clock was not asked for, or the
-     * kernel is not for a GPU */
+    /* the GPU that runs and times the kernel; NULL: there is no such GPU, the clock was not asked
+     * for, or the kernel is not for a GPU */
     const struct cuda_info *device;
     struct cuda_info device_info;
     bool on_device;  /* kernel and runner are those of the GPU, and not of the CPU or host twin */
@@ -97,8 +97,8 @@ bool measure_build_kernel(struct measure_job *j, struct err *e);
  * contender and compares its result with the reference. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e);
 bool measure_check(struct measure_job *j, struct err *e);
-/* Checks the result in the buffers of the child after `calls` calls, whose bits differ from those
- * of the first call's result. ERR_WRONG, ERR_ILL. */
+/* Checks the result that the buffers of the child hold after `calls` calls, when its bits differ
+ * from those of the first call's result. ERR_WRONG, ERR_ILL. */
 bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e);
 /* measure_time.c. measure_time: times the kernels of n jobs in turns, with hot caches;
  * measure_time_cold: the same with cold caches. epochs: as in struct sampled. *s is valid until the
@@ -120,14 +120,14 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
 bool measure_start(struct measure_job *j, const struct program *p, const struct measure_opts *o,
                    struct measurement *m, struct err *e);
 void measure_end(struct measure_job *j, bool ok, const struct err *e);
-/* Whether an error is the fault of the program, and neither a cancel nor the environment's. */
+/* Whether the program caused an error, and not a cancel or the environment. */
 bool measure_is_result(const struct err *e);
 enum outcome measure_outcome(enum err_code code);
 /* Returns the bytes that these jobs need in one child: each parameter three times (in this process,
  * in the child, and as a logical copy), the baselines, and the float64 references. A job with an
  * oracle needs no reference; jobs with the operator of the first job share one. The error bounds of
- * chosen algorithms are computed one after the other, so only the largest count. Memory that the
- * idle child of the first job has already is not counted. */
+ * chosen algorithms are computed for one job after the other, so only the largest ones count.
+ * Memory that the idle child of the first job has already is not counted. */
 double measure_need(struct measure_job *const *j, int n);
 /* Fails with ERR_RANGE if `need` bytes are more than a measurement may take of the free memory. */
 bool measure_memory(double need, struct err *e);
@@ -140,9 +140,9 @@ struct latency measure_latency_of(const struct summary *seconds, int runs);
 /* measure_vendor.c, in the order of use. match: finds which requested baselines are possible
  * (m->baseline has the reasons for the others). buffers: appends their buffers after those of the
  * `contenders` kernels. load: loads them into the child and compares them with the reference;
- * false on a cancel, or when the child ended: it must be opened again then. The library that ended
- * the child is excluded, unless another process killed the child for the first time. take: fills
- * in the times of the baselines. */
+ * returns false on a cancel, or when the child ended, which must then be opened again. The library
+ * that ended the child is excluded, unless another process killed the child for the first time.
+ * take: fills in the times of the baselines. */
 bool measure_vendor_match(struct measure_job *j, struct err *e);
 void measure_vendor_buffers(struct measure_job *j, int contenders, struct runner_buffer *buffer,
                             int *n);
@@ -158,7 +158,7 @@ bool measure_open_checked(struct measure_job *j, struct err *e);
  * there is none, m->device has the reason. measure_on_device: runs a kernel on the device after its
  * host twin has passed the check (with opts.twin_later, without a twin). It compares the result
  * with the reference, times the kernel, and compares again. If the device lacks something
- * (ERR_ENV) and there is a twin, it stores the reason, and the measurement remains the twin's.
+ * (ERR_ENV) and there is a twin, only stores the reason: the measurement remains the twin's.
  * measure_build_device: compiles the kernel for the GPU. */
 void measure_find_device(struct measure_job *j);
 bool measure_on_device(struct measure_job *j, struct err *e);
@@ -170,9 +170,9 @@ bool measure_twin(struct measure_job *j, struct err *e);
 bool measure_move_to_device(struct measure_job *j, struct err *e);
 /* Returns the FLOPs per second that no kernel of the device can exceed. */
 double measure_device_peak(const struct measure_job *j);
-/* measure_sim.c: runs the instrumented kernel through the simulator. If that cannot count, the
- * reason is in m->sim and the measurement goes on. False only on a cancel. measure_sim_refused
- * stores such a reason. */
+/* measure_sim.c: runs the instrumented kernel through the simulator. If the simulator cannot
+ * count, m->sim has the reason and the measurement goes on. Returns false only on a cancel.
+ * measure_sim_refused stores the text of *e as the reason. */
 bool measure_sim(struct measure_job *j, struct err *e);
 bool measure_sim_refused(struct measure_job *j, const struct err *e);
 /* Stores the counts of n sites, by site and by tensor. all: one entry per site, with its counts;

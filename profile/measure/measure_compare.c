@@ -12,7 +12,7 @@ _Static_assert(MEASURE_MAX_COMPARED <= PROTOCOL_MAX_CONTENDERS, "each is a conte
 
 struct contest {
     struct measure_job job[MEASURE_MAX_COMPARED];
-    /* the jobs that are built and not wrong so far */
+    /* the jobs that no error has dropped so far */
     struct measure_job *alive[MEASURE_MAX_COMPARED];
     int n, n_alive;
     struct runner *runner;
@@ -37,7 +37,7 @@ static void close_runner(struct contest *c)
 }
 
 /* Returns the index of the program that needs too much memory, cannot be loaded, or whose results
- * or times were found wrong while it was timed; -1: none. */
+ * or times were found wrong while it was timed; -1: no such program. */
 static int find_refused(const struct contest *c)
 {
     for (int i = 0; i < c->n_alive; i++)
@@ -132,8 +132,9 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
     return check(c, e) && (c->n_alive == 0 || time_once(c, out, how, e));
 }
 
-/* Finds the program that ended the child, by timing each alone for a moment. Returns its index with
- * its error in *e. -1: none of them fails, and *e does not change; or a cancel, which is in *e. */
+/* Finds the program that ended the child: times each program alone for a moment. Returns the index
+ * of the first that fails, with its error in *e. Returns -1 if none fails, which leaves *e alone,
+ * or on a cancel, which is then in *e. */
 static int find_failing(struct contest *c, struct err *e)
 {
     for (int i = 0; i < c->n_alive && c->n_alive > 1; i++) {
@@ -180,8 +181,8 @@ static bool check_and_time(struct contest *c, struct compared *out, struct compa
     }
 }
 
-/* Starts the jobs.  A program that cannot be lowered is dropped.  False: nothing can be measured
- * here, or a cancel. */
+/* Starts the jobs.  A program that cannot be lowered is dropped.  Returns false when nothing can be
+ * measured here, or on a cancel. */
 static bool start(struct contest *c, const struct program *const *p, const struct measure_opts *o,
                   const struct progress *pr, const struct cancel *cancel, struct compared *out,
                   struct err *e)
@@ -277,8 +278,8 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     return timed || (ok && measure_is_result(e));
 }
 
-/* Progress over all groups. In each phase, earlier groups count as done. done, now, n: number of
- * programs in the earlier groups, in the current one and in all, without the first program. */
+/* Progress over all groups. In each phase, earlier groups count as done. Numbers of programs,
+ * without the first program: done: in the earlier groups; now: in the current group; n: in all. */
 struct whole { const struct progress *to; int done, now, n; };
 
 static void report_whole(void *ctx, const char *what, double fraction)

@@ -51,7 +51,7 @@ struct cache_config {
     int most_levels;                       /* with n_levels 0: most levels to use; 0: all */
     struct cache_level level[CACHE_LEVELS];
     enum cache_prefetch prefetch;
-    int degree, confirm;                   /* LINES: degree; STRIDE: both */
+    int degree, confirm;  /* degree: for LINES and STRIDE; confirm: for STRIDE */
     uint64_t seed;
 };
 
@@ -74,12 +74,13 @@ bool cache_config_parse(const char *text, struct cache_config *out, struct err *
 /* Prints the canonical text; parsing it gives *c again. */
 void cache_config_print(struct str *out, const struct cache_config *c);
 bool cache_config_same(const struct cache_config *a, const struct cache_config *b);
-/* Whether a and b surely have the same L1 misses: the levels that both have, the prefetchers and
- * the seeds are the same, and the additional levels of the one with more are not inclusive. Needed
+/* Whether a and b surely have the same L1 misses. This is so if the levels that both have, the
+ * prefetchers and the seeds are the same, and no additional level of a or b is inclusive. Needed
  * because a sampled simulation has only L1. */
 bool cache_config_same_l1(const struct cache_config *a, const struct cache_config *b);
-/* Returns *c.  If *c has no levels, the result has those of the host: at most most_levels, and none
- * from the first on that is unknown (size 0) or whose lines are not as long as those of L1. */
+/* Returns *c.  If *c has no levels, the result has the levels of the host (l1, l2, l3), at most
+ * most_levels.  It ends before the first level whose size is unknown (0) or whose lines are not as
+ * long as those of L1. */
 struct cache_config cache_config_on(const struct cache_config *c, const struct cache_geometry *l1,
                                     const struct cache_geometry *l2,
                                     const struct cache_geometry *l3);

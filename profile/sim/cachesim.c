@@ -39,15 +39,15 @@ static inline void fill_slot(struct cachesim *s, uint64_t line, unsigned dirty)
     s->front[line & s->mask] = 2 * line + 2 + dirty;
 }
 
-/* Handles a line that level k has replaced. victim: what its way held; 0: nothing. Evicting a clean
- * line from a non-inclusive level changes nothing. */
+/* Handles a line that level k has replaced. victim: the value of the line's way; 0: the way was
+ * empty. Evicting a clean line from a non-inclusive level changes nothing. */
 static inline void replaced(struct cachesim *s, int k, uint32_t victim)
 {
     if (victim && (victim & DIRTY || s->level[k].inclusive))
         evict(s, k, victim);
 }
 
-/* Places a line in level k. Returns what its way held before; 0: nothing. */
+/* Places a line in level k. Returns the previous value of the way; 0: the way was empty. */
 static inline uint32_t place(struct cachesim *s, int k, uint64_t line, unsigned flags)
 {
     uint32_t victim = level_place(&s->level[k], line, flags);

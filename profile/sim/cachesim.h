@@ -12,8 +12,8 @@
  * Order of events in a demand miss: the line is fetched from the level below and placed; then the
  * line that it replaced is written to the level below, if it was dirty.  A write to a level uses
  * the line there; if the line is absent, it is placed without being fetched.  When an inclusive
- * level evicts a line, the copies in the levels above are dropped.  If any copy is dirty, this
- * level writes the line to the level below. */
+ * level evicts a line, the copies in the levels above are dropped.  If any copy is dirty, the
+ * inclusive level writes the line to the level below. */
 #ifndef TS_PROFILE_CACHESIM_H
 #define TS_PROFILE_CACHESIM_H
 #include "kernels/gen/gen.h"
@@ -23,7 +23,7 @@ struct cachesim;
 /* A callback for every touch of a line in L1. missed: whether the line was absent from L1. */
 typedef void touch_fn(void *ctx, uint64_t line, unsigned site, bool missed);
 /* A callback for every line that enters L1. It is called before touch_fn is called for the access
- * that caused it. evicted: the replaced line; -1: the way was empty. */
+ * that brought the line. evicted: the replaced line; -1: the way was empty. */
 typedef void place_fn(void *ctx, uint64_t line, int64_t evicted);
 
 /* Opens a simulator. ERR_RANGE with the reason when the cache cannot be simulated. */

@@ -1,10 +1,11 @@
 /* One level of the simulated cache: sets, ways and replacement.  Private to profile/sim.
  *
  * A way is 32 bits: (line + 1) << 2 and two flags; 0 is an empty way.  Eight ways are compared at
- * once.  With LRU a set is kept in order of use, the line used last first and empty ways at the
- * end: a used line moves to the front, and the victim is always in the last way.  With the other
- * policies lines stay in their ways.  Tree-PLRU keeps a bit for each inner node, which points to
- * the half used less recently; the children of node i are 2i and 2i + 1, and the root is node 1.
+ * once.  With LRU a set is kept in order of use: the most recently used line is in front, and empty
+ * ways are at the end.  A used line moves to the front, and the victim is in the last way.  With
+ * the other policies lines stay in their ways.  Tree-PLRU keeps a bit for each inner node, which
+ * points to the half used less recently; the children of node i are 2i and 2i + 1, and the root is
+ * node 1.
  *
  * LRU with eight ways and a power of two of sets, as in many L1 caches, is inlined: without loops
  * and calls a miss costs half as much. */

@@ -8,7 +8,7 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* gpu.def describes sms to dram.  line: bytes of a line, in both caches; sector:
+/* gpu.def describes the members from sms to dram.  line: bytes of a line, in both caches; sector:
  * bytes of the part of a line that is fetched at once.  Shared memory has `banks` banks with words
  * of `bank` bytes.  The ways of the caches are not published: l1_ways and l2_ways are
  * assumptions. */

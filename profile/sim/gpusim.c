@@ -9,7 +9,7 @@
 #define MOST_SECTOR_BYTES ((uint64_t)1 << 36)     /* most bytes of sector tables; few are touched */
 #define MOST_WARPS 64                     /* of a multiprocessor */
 #define MOST_BLOCKS 32
-#define LEAST_L1 (28 * 1024)              /* of a larger L1, shared memory leaves at least this */
+#define LEAST_L1 (28 * 1024)              /* bytes of a larger L1 that shared memory cannot take */
 #define LOCAL_WORD 4                      /* bytes by which the local arrays of a warp interleave */
 #define GPU_MOST_LINES (GPU_WARP * (GPU_MOST_BYTES / 32 + 1))
 
@@ -87,15 +87,15 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
 
 /* --- Caches ----------------------------------------------------------------------------------- */
 
-/* A cache with sectors.  sector[line], for a line that the level has: in bits 0 to 3 the sectors
- * that are there, in bits 4 to 7 those that must be written back. */
+/* A cache with sectors.  sector[line] has a meaning if the level has the line.  Bits 0 to 3: the
+ * sectors that are present; bits 4 to 7: the sectors that must be written back. */
 struct sectored { struct level level; uint8_t *sector; };
 
 /* The last access of a site and its counts.  An access by the same threads with the same offsets
  * and bytes has the same counts, so most accesses need not be counted again.  Addresses and lines
  * are relative to the least address, rounded down to a multiple of a period.  The period is a line,
  * or for shared memory one word of all banks.  offset: the relative address of each thread; line:
- * the lines, relative, with a mask of the sectors that are touched. */
+ * the relative number of each line, with a mask of the touched sectors. */
 struct pattern {
     uint32_t active;                      /* 0: no access yet */
     unsigned bytes;
@@ -213,8 +213,9 @@ static int bits(unsigned m)
     return __builtin_popcount(m);
 }
 
-/* Uses a line; places it if it is absent.  Returns the line's entry of c->sector.  *left: a mask of
- * the sectors that must be written back, of line *victim, which was replaced; 0: none. */
+/* Uses a line; places it if it is absent.  Returns the line's entry of c->sector.  If the line
+ * replaced a line *victim, *left is a mask of those sectors of *victim that must be written back.
+ * *left = 0: there are no such sectors. */
 static uint8_t *take_line(struct sectored *c, uint64_t line, uint64_t *victim, unsigned *left)
 {
     *left = 0;
@@ -311,7 +312,8 @@ static void find_lines(const struct gpu_device *d, struct pattern *p)
     }
 }
 
-/* Returns the pattern of an access of a site. *from: the address to which it is relative. */
+/* Returns the pattern of an access of a site. *from: the address to which the pattern is
+ * relative. */
 static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_t active,
                                         const unsigned long long *addr, unsigned bytes,
                                         uint64_t *from)
@@ -339,8 +341,8 @@ static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_
     return p;
 }
 
-/* Stores the address of the byte that each thread accesses in a local array, `from` bytes behind
- * addr[t]. The arrays of the threads of a warp are interleaved by words of 4 bytes. */
+/* Stores in out[t] where byte addr[t] + from of the local array of thread t lies. The arrays of the
+ * threads of a warp are interleaved by words of 4 bytes. */
 static void spread(const struct gpusim *s, const struct gpu_site *site, int warp,
                    const unsigned long long *addr, unsigned from, unsigned long long *out)
 {
@@ -391,7 +393,8 @@ static void use(struct gpusim *s, uint32_t active, const unsigned long long *add
         use_lines(s, c, at, p, from);
 }
 
-/* The words of an access to a local array lie in different lines, so each word is a part. */
+/* The words of an access to a local array lie in different lines, so each word is accessed on its
+ * own. */
 void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned long long *addr,
                    unsigned site, unsigned bytes)
 {

@@ -33,36 +33,37 @@ void gpu_count_sectors(const struct gpu_device *d, uint32_t active, const unsign
 /* The bank conflicts of an access to shared memory.  An access of n words per thread runs in n
  * phases of 32 / n threads: with words of 4 bytes, 8 bytes take 2 phases and 16 bytes 4.  The
  * degree of a phase is the most different words that the phase needs from one bank; the phase takes
- * as many turns.  degree: that of the worst phase; turns: the sum over the phases; phases: how many
- * have an active thread. */
+ * as many turns.  degree: the degree of the worst phase; turns: the turns of all phases together;
+ * phases: how many phases have an active thread. */
 struct gpu_banks { int degree, turns, phases; };
 struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
                                  const unsigned long long *addr, int bytes);
 
 /* --- The simulator ---------------------------------------------------------------------------- */
 
-/* base: the address of the site's buffer.  thread_bytes, for local memory: the size of the buffer,
- * of which each thread has its own.  The simulator interleaves the buffers of the threads of a
- * warp: their words (4 bytes) of the same index lie side by side. */
+/* base: the address of the site's buffer.  thread_bytes: for local memory, the size of the buffer
+ * that each thread has.  The simulator interleaves the buffers of the threads of a warp: their
+ * words (4 bytes) of the same index lie side by side. */
 struct gpu_site { enum memory_scope memory; bool is_store; uint64_t base, thread_bytes; };
 
 /* Counts of a site.  The doubles are weighted, so they need not be whole numbers.  requests:
- * accesses of warps; turns, conflicts, of shared memory: the turns, and those beyond one for each
- * phase; l1_misses, l2_misses: sectors that loads did not find; degree: the worst bank conflict.
- * stride: bytes from thread to thread.  `run` threads in a row have this stride, then the address
- * jumps; run GPU_WARP: there is no jump; run 0: stride or run varies between accesses.  seen:
- * whether there was an access with two neighbouring threads, so that stride and run are set. */
+ * accesses of warps; turns: turns of accesses to shared memory; conflicts: turns beyond one for
+ * each phase; l1_misses, l2_misses: sectors that loads did not find; degree: the worst bank
+ * conflict.  stride: bytes from thread to thread.  `run` threads in a row have this stride, then
+ * the address jumps; run GPU_WARP: there is no jump; run 0: stride or run varies between accesses.
+ * seen: whether there was an access with two neighbouring threads, so that stride and run are
+ * set. */
 struct gpu_count {
     double requests, sectors, ideal, turns, conflicts, l1_misses, l2_misses;
     int degree, run;
     bool seen;
     int64_t stride;
 };
-/* Weighted numbers of sectors, summed over all sites.  l1_asked: those that the kernel loads or
- * stores in global and local memory; l2_asked: those loaded from or written to L2; l1_misses,
- * l2_misses: those that loads did not find; written: those written to L2, by stores or by evictions
- * of L1; back: those that L2 wrote to DRAM.  cycles: clocks in which the L1s were busy, also with
- * shared memory. */
+/* Weighted numbers of sectors, summed over all sites.  l1_asked: sectors that the kernel loads or
+ * stores in global and local memory; l2_asked: sectors loaded from or written to L2; l1_misses,
+ * l2_misses: sectors that loads did not find; written: sectors written to L2, by stores or by
+ * evictions of L1; back: sectors that L2 wrote to DRAM.  cycles: clocks in which the L1s were busy,
+ * also with shared memory. */
 struct gpu_traffic { double l1_asked, l1_misses, written, l2_asked, l2_misses, back, cycles; };
 
 struct gpusim;

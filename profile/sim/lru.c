@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-/* A ring of the held lines in order of use, as entries of `at`. Entry `head` is no line: the line
- * used last is after it, the line used least recently before it.  Entry at[line] has next = -1
- * while that line is not held. */
+/* A ring of the held lines in order of use, as entries of `at`. Entry `head` is no line: the most
+ * recently used line is after it, the least recently used line before it.  Entry at[line] has
+ * next = -1 while that line is not held. */
 struct link { int32_t next, before; };
 struct lru { struct link *at; int32_t head; int64_t held, room; };
 

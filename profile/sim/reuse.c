@@ -6,9 +6,9 @@
 #include <string.h>
 
 struct reuse {
-    int64_t n_lines, last;                /* last: the line touched last; -1: none */
+    int64_t n_lines, last;                /* last: the line touched last; -1: no touch yet */
     uint32_t now, moments;                /* now: the next point in time; moments: 64 * words */
-    uint32_t *when;                       /* per line: 1 + the time of its last touch; 0: none */
+    uint32_t *when;  /* per line: 1 + the time of its last touch; 0: never touched */
     uint32_t *who;                        /* per point in time: the line touched */
     uint64_t *bits;  /* a bit per point in time: whether it is the last touch of its line */
     uint32_t *tree, words;                /* Fenwick tree over the words of bits */

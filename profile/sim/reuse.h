@@ -2,8 +2,8 @@
  * (the stack distance of Mattson).  O(log n) per touch.
  *
  * A point in time is the number of a touch; touching a line twice in a row counts as one touch.
- * For each point in time, a bit says whether its line was not touched again since.  The distance of
- * a line is then the number of set bits after the bit of its last touch.  A Fenwick tree counts the
+ * Each point in time has a bit, which is set until its line is touched again.  The distance of a
+ * line is then the number of set bits after the bit of its last touch.  A Fenwick tree counts the
  * set bits of whole words.  When all points in time are used up, those with a set bit are
  * renumbered from 0. */
 #ifndef TS_PROFILE_REUSE_H

@@ -2,8 +2,8 @@
  * sim_detail when the caller provides one (measure_opts.detail).  Both contain no pointers into
  * themselves and can be copied.
  *
- * The kernel's loads and stores are counted exactly for a CPU.  All other counts, and those of a
- * GPU, are exact if sim_result's `fraction` is 1; else they are estimates from a sample, and
+ * For a CPU, the kernel's loads and stores are counted exactly.  All other counts, and all counts
+ * for a GPU, are exact if sim_result's `fraction` is 1.  Else they are estimates from a sample, and
  * `error` is the relative standard error of the L1 misses. */
 #ifndef TS_PROFILE_SIM_RESULT_H
 #define TS_PROFILE_SIM_RESULT_H
@@ -31,16 +31,17 @@ struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, s
 /* The cost of the accesses of a tensor or of a site. l1_misses to l3_misses: lines that were absent
  * from the level; on a GPU, sectors that loads did not find there.
  *
- * The other members are for a GPU, where an access is that of a warp. sectors: the sectors that
- * accesses of global and local memory touched; ideal_sectors: the fewest sectors into which the
- * bytes of these accesses fit; bank_conflicts: additional passes of shared memory accesses, because
- * threads needed different words of one bank. */
+ * The next members are for a GPU, where the threads of a warp make one access together. sectors:
+ * the sectors that accesses of global and local memory touched; ideal_sectors: the fewest sectors
+ * into which the bytes of these accesses fit; bank_conflicts: additional passes of shared memory
+ * accesses, because threads needed different words of one bank. */
 struct access_cost {
     int64_t l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
 };
 
 /* Counts of one tensor; a tile counts for the tensor that it holds.  If there are more than
- * MEASURE_MAX_TENSORS tensors, the last entry is the sum of the others, "others". */
+ * MEASURE_MAX_TENSORS tensors, the last entry, "others", is the sum of the tensors without an
+ * entry. */
 struct tensor_count {
     char tensor[48];
     int64_t loads, stores;
@@ -56,14 +57,15 @@ struct sim_level {
 };
 
 /* A place in the code that accesses memory. Sites are sorted by misses, most first. tensor: an
- * index into by_tensor. If there are more than MEASURE_MAX_SITES sites, the last entry is the sum
- * of the others, "others"; its tensor is sim_result.n. into, operand: as in struct site, the same
- * in every schedule; into "": "others", or an older version measured the site.
+ * index into by_tensor. If there are more than MEASURE_MAX_SITES sites, the last entry, "others",
+ * is the sum of the sites without an entry; its tensor is sim_result.n. into, operand: as in struct
+ * site, the same in every schedule. `into` is "" for "others" and for sites that an older version
+ * measured.
  *
- * The other members are for a GPU. memory: "global", "local" or "shared". degree: the worst bank
- * conflict of one access (2: 2-way). bytes: bytes that one thread accesses. stride: bytes from
- * thread to thread. `run` threads in a row have this stride, then the address jumps; run 0: the
- * stride varies. */
+ * The members from `memory` to `stride` are for a GPU. memory: "global", "local" or "shared".
+ * degree: the worst bank conflict of one access (2: 2-way). bytes: bytes that one thread accesses.
+ * stride: bytes from thread to thread. `run` threads in a row have this stride, then the address
+ * jumps; run 0: the stride varies. */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
     int64_t accesses; struct access_cost cost;
@@ -88,8 +90,8 @@ struct sim_result {
     double fraction;  /* share of the accesses that were simulated and counted */
     double error;                          /* relative standard error of l1_misses; 0: exact */
     char how[SIM_HOW];  /* if more than the budget was simulated: what, and why; else "" */
-    /* The simulated GPU (gpu_device.h) and the bytes of its sectors; all levels count in sectors.
-     * "" and 0: a CPU. */
+    /* gpu: the simulated GPU (gpu_device.h); all levels then count in sectors of sector_bytes. For
+     * a CPU, "" and 0. */
     char gpu[64]; int sector_bytes;
     int64_t sectors, ideal_sectors, bank_conflicts;        /* sums over all tensors */
     int64_t shared_bytes;                  /* most shared memory of a block of any kernel */
@@ -100,7 +102,7 @@ struct sim_result {
                       * the counts are then those of the nest, not of the code that ran */
     double seconds;
     /* The struct that measure_opts.detail points to, which the caller owns; NULL: not asked for.
-     * Code that keeps the measurement longer must copy it (history_set_measured does). */
+     * Code that keeps the measurement longer must copy the struct (history_set_measured does). */
     const struct sim_detail *detail;
 };
 

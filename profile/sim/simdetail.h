@@ -6,11 +6,11 @@
 #include "profile/sim/sim_result.h"
 
 struct simdetail;
-/* heat: per tensor, the address of the first byte of its heat map.  Touches outside of [first, end)
- * are not counted. */
+/* heat: per tensor, the address at which cell 0 of its heat map begins.  Touches outside of [first,
+ * end) are not counted. */
 struct detail_opts {
     const struct cache_level *l1;
-    const int *tensor;                    /* per site: its index in sim_detail.tensor */
+    const int *tensor;                    /* per site: index of its tensor in sim_detail.tensor */
     const unsigned long long *heat;
     uint64_t first, end;
     double iterations;                    /* iterations of all marked loops together */

@@ -10,7 +10,7 @@
 
 #define FEWEST_ITERATIONS 64              /* loops with fewer iterations are not sampled */
 #define MOST_PERIODS 64
-#define WARM_ACCESSES 128                 /* accesses of a smallest sample per line of L1 */
+#define WARM_ACCESSES 128                 /* accesses per line of L1 in the smallest sample */
 #define FEWEST_PERIODS 8
 #define SMALL_SHARE 0.125  /* a loop with at most this share of the budget is not sampled */
 #define LEVEL_COUNTS 7  /* number of counts: the members of struct level_count, and conflicts */
@@ -22,16 +22,16 @@
 enum phase { PHASE_EXACT, PHASE_WARM, PHASE_FIRST, PHASE_SECOND, PHASE_OUT };
 
 struct sample_plan {
-    int64_t n, head;  /* n: iterations of the loop; head: the first ones, all of them counted */
-    /* iterations of a period, and how many of them warm up and are counted; counted == 0: there are
-     * no periods, all iterations of the loop are counted */
+    int64_t n, head;  /* n: number of iterations; head: how many at the start are all counted */
+    /* period: iterations of a period; warm, counted: how many of these warm up, and how many are
+     * counted. counted == 0: there are no periods, and all iterations of the loop are counted */
     int64_t period, warm, counted;
     int64_t at, start;  /* at: next iteration; start: where the sample of this period begins */
     enum phase phase;
     double *site, level[CACHE_LEVELS][LEVEL_COUNTS];       /* counts of the counted iterations */
-    double half[2][CACHE_LEVELS], iterations[2];           /* misses of the two halves */
+    double half[2][CACHE_LEVELS], iterations[2];  /* of each half: its misses, its iterations */
     double now[CACHE_LEVELS];             /* misses of the current sample */
-    /* over all samples: the sum of the misses of a sample, and the sum of their squares */
+    /* sum: the sum of the misses of all samples; squares: the sum of the squares of these misses */
     double sum[CACHE_LEVELS], squares[CACHE_LEVELS];
     int samples;
 };
@@ -77,7 +77,7 @@ static enum refusal make_plan(struct sample_plan *p, const struct sample_loop *l
     /* Of the iterations that are simulated in a period, half warm up and half are counted. */
     double counted = 0.375 * share * (double)rest;
     double least = ceil(WARM_ACCESSES * lines / l->accesses);
-    least = least < 2 ? 2 : 2 * ceil(least / 2);  /* `each` below is even, and not less */
+    least = least < 2 ? 2 : 2 * ceil(least / 2);  /* even, because `each` below is even */
     int64_t periods = (int64_t)(counted / least);
     periods = periods > MOST_PERIODS ? MOST_PERIODS : periods;
     if (periods < FEWEST_PERIODS) {

@@ -4,9 +4,10 @@
  * Each marked loop (gen.h) with many accesses is a population of iterations.  The first ones are
  * simulated and counted completely, because the cache warms up there.  The rest is divided into
  * periods of equal length.  At a random place in each period a few iterations warm the cache
- * without being counted, and the same number of iterations after them is counted.  All others are
- * skipped, also those at the end that do not fill a period.  The misses of the counted iterations,
- * times the iterations that each represents, estimate the rest.
+ * without being counted, and the same number of iterations after them is counted.  All other
+ * iterations are skipped, and so are the last ones, which do not fill a period.  The misses of the
+ * counted iterations, times the number of iterations that each of them represents, estimate the
+ * rest.
  *
  * The error of the estimate has two parts: the standard error of stratified sampling, from the
  * spread between periods, and half the difference between the first and the second half of the
@@ -24,15 +25,15 @@ struct sample_loop { double iterations, accesses; };
 struct simsample;
 /* Plans the sampling. all: the accesses of the whole kernel; if they fit the budget, nothing is
  * skipped.  Each sampled loop has at least eight samples, each long enough to warm l1_lines lines,
- * even beyond the budget.  A loop is simulated completely if it is shorter than such samples, has
- * fewer than 64 iterations, or makes at most 1/8 of the budget in accesses. */
+ * even if these samples exceed the budget.  A loop is simulated completely if it is too short for
+ * eight samples, has fewer than 64 iterations, or makes at most 1/8 of the budget in accesses. */
 struct simsample *simsample_open(int n_sites, int n_loops, const struct sample_loop *loop,
                                  double all, double budget, int64_t l1_lines, uint64_t seed);
 /* Whether iterations will be skipped.  Only L1 should be simulated then: a larger cache is not
  * warm after so few iterations, and its error would be unknown. */
 bool simsample_cuts(const struct simsample *p);
-/* Returns why more than 1.25 times the budget is simulated: "simulated all 2e+09 accesses, more
- * than the budget of 1e+06: a loop with ..."; else "". */
+/* If more than 1.25 times the budget is simulated, returns the reason: "simulated all 2e+09
+ * accesses, more than the budget of 1e+06: a loop with ...".  Else returns "". */
 #define SIMSAMPLE_HOW SIM_HOW
 const char *simsample_how(const struct simsample *p);
 /* Sets the simulator whose counts are read. It must be new; the caller owns it. */

@@ -74,8 +74,8 @@ static bool fails(const struct gemm_call *x, cublasStatus_t code, const char *ca
 
 /* --- Matrices --------------------------------------------------------------------------------- */
 
-/* Finds the leading dimension of a matrix: *op is OP_N if its rows are consecutive elements, OP_T
- * if its columns are. Returns false if neither is. */
+/* Finds the leading dimension of a matrix. *op: OP_N if each row is consecutive in memory, OP_T if
+ * each column is. Returns false if neither rows nor columns are. */
 static bool leading(const struct vendor_tensor *t, cublasOperation_t *op, int *ld)
 {
     int64_t rows = t->shape[t->rank - 2], columns = t->shape[t->rank - 1];
@@ -88,8 +88,9 @@ static bool leading(const struct vendor_tensor *t, cublasOperation_t *op, int *l
     return (by_rows || by_columns) && n > 0 && n <= INT32_MAX;
 }
 
-/* Finds the distance in elements from the matrix of t for one matrix of the result to that for the
- * next. Returns false if the distance varies. It is 0 in a dim of extent 1, which is broadcast. */
+/* Each matrix of the result needs a matrix of t. Finds the distance in elements between the
+ * matrices of t for consecutive matrices of the result. A dim of t with extent 1 is broadcast, so
+ * its distance is 0. Returns false if the distance varies. */
 static bool batch_stride(const struct vendor_tensor *t, const struct vendor_tensor *out,
                          long long *stride)
 {

@@ -43,14 +43,14 @@ struct cudnn {
 
 enum part { DATA, WEIGHTS, OUT, PARTS };
 
-/* The operator in one layout. plain, own: the descriptors of the caller's tensors (channels first),
- * and of the same tensors in this layout. x, y: the own descriptors of data and result. at: where
- * the tensors are: in `copy`, or in the handle's `data` if this layout has channels first. */
+/* The operator in one layout. plain: the descriptors of the caller's tensors (channels first); own:
+ * the descriptors of the same tensors in this layout. x, y: own[DATA] and own[OUT]. at: the address
+ * of each tensor, in `copy`, or in the handle's `data` if this layout has channels first. */
 struct conv_form {
     cudnnTensorFormat_t format;
     cudnnTensorDescriptor_t x, y, bias, plain[PARTS], own[PARTS];
     cudnnFilterDescriptor_t w;
-    CUdeviceptr at[PARTS], copy[PARTS];   /* copy: memory that the form owns; 0: none */
+    CUdeviceptr at[PARTS], copy[PARTS];   /* copy: memory that the form owns, or 0 */
     struct cudnn_found found;
     CUdeviceptr scratch;
 };
@@ -59,7 +59,7 @@ struct convolution {
     cudnnHandle_t handle;
     cudnnConvolutionDescriptor_t conv;
     cudnnActivationDescriptor_t relu;     /* NULL: the operator has no relu */
-    int rank, tensor[PARTS], bias;        /* tensor: index in the problem; bias: -1 for none */
+    int rank, tensor[PARTS], bias;  /* tensor, bias: indices in the problem; bias -1: no bias */
     bool transposed;
     struct conv_form form;
 };
@@ -105,9 +105,9 @@ static cudnnDataType_t data_type(const struct vendor_problem *p)
 
 /* --- Descriptors ------------------------------------------------------------------------------ */
 
-/* Sets the dims of a part as cuDNN has them, at least 4: N C H W, or for filters O I KH KW, where O
- * are the filters of all groups.  For a transposed convolution, cuDNN takes the filters of the
- * convolution that it reverses: I O KH KW. */
+/* Sets the dims of a part as cuDNN has them, at least 4.  Data and result: N, C, H, W.  Filters: O,
+ * I, KH, KW, where O counts the filters of all groups.  For a transposed convolution, cuDNN takes
+ * the filters of the convolution that it reverses: I, O, KH, KW. */
 static void dims_of(const struct convolution *x, const struct vendor_problem *p, enum part part,
                     int *dim)
 {

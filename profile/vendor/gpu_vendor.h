@@ -17,8 +17,8 @@ bool cudnn_there(char *version, size_t n, const void **function, struct err *e);
 /* --- Shared by both; private to profile/vendor ------------------------------------------------ */
 
 /* The functions of a library. open: prepares the operator on h->data; run: computes; finish: writes
- * the result row-major to h->data of the output (NULL: it is already there).  h->own belongs to the
- * library. */
+ * the result in row-major order to the output's h->data; NULL: `run` has done that.  h->own belongs
+ * to the library. */
 struct gpu_library {
     bool (*open)(struct vendor_handle *h, struct err *e);
     bool (*run)(struct vendor_handle *h);
@@ -44,9 +44,9 @@ bool gpu_vendor_output(struct vendor_handle *h);
 const char *gpu_vendor_implementation(const struct vendor_handle *h);
 const char *gpu_vendor_layout(const struct vendor_handle *h);
 void gpu_vendor_close(struct vendor_handle *h);
-/* Returns the index of the tensor with this role; -1: none. */
+/* Returns the index of the tensor with this role; -1: there is no such tensor. */
 int gpu_vendor_find(const struct vendor_problem *p, enum vendor_role role);
-/* Allocates memory of the device; 0 with *e when there is none. */
+/* Allocates memory of the device.  Returns 0 and sets *e if that fails. */
 CUdeviceptr gpu_vendor_memory(const struct vendor_handle *h, int64_t bytes, struct err *e);
 static inline void *gpu_pointer(CUdeviceptr at) { return (void *)(uintptr_t)at; }
 #endif

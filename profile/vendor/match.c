@@ -238,7 +238,7 @@ static bool add_post(struct match *m, int i, int x, int rank)
         return err_set(m->why, ERR_NAME, "no library can compute %s and then %s in one call",
                        m->p->text, n->op);
     if (streq(n->op, "bias") && m->p->n_posts == 0 && can_have_bias(m)
-        && match_loads(n).at[1]->rank == 1) {      /* the third operand of a matmul can have more */
+        && match_loads(n).at[1]->rank == 1) {      /* a matmul may add a tensor of higher rank */
         match_say(m, ", bias");
         return match_tensor(m, ROLE_BIAS, match_loads(n).at[1]->source);
     }

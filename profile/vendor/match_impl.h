@@ -18,8 +18,8 @@ struct match {
 struct loads { int n; const struct val *at[MATCH_MAX_LOADS]; };
 struct loads match_loads(const struct node *n);
 
-/* Adds tensor t of the graph, row-major and in its own shape.  NULL: the graph computes this
- * operand, or there are too many tensors. */
+/* Adds tensor t of the graph to the problem, row-major and in its own shape.  Returns NULL if t is
+ * an operand that the graph computes, or if there are too many tensors. */
 struct vendor_tensor *match_tensor(struct match *m, enum vendor_role role, int t);
 /* Like match_tensor, for an operand of the element-wise node n. The tensor gets the rank of n, with
  * extent 1 in the dimensions in which it is broadcast. */
@@ -30,8 +30,8 @@ void match_plain(struct vendor_tensor *t, int rank, const int64_t *shape);
 /* Appends to the description p->text. */
 void match_say(struct match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Matches a head: the operator that ends at node `node`, with the nodes before it that belong to
- * the operator.  Stores the shape of the result in *out, but does not add it to the tensors of the
+/* Matches a head: the operator that ends at node `node`, with the earlier nodes that belong to the
+ * operator.  Stores the shape of the result in *out, but does not add *out to the tensors of the
  * problem.  Returns false if the nodes are no such operator; m->why may then have the reason. */
 typedef bool match_head(struct match *m, int node, struct vendor_tensor *out);
 match_head match_window, match_matmul, match_norm, match_softmax, match_reduce, match_move;

@@ -14,8 +14,7 @@ static bool is_spatial(const struct node *n, const struct expr *e)
 }
 
 /* Adds an operand with the dims B... rows columns.  An operand that is a vector gets a dim of
- * extent 1 for its missing rows or columns.  The graph may have rows and columns in the other
- * order. */
+ * extent 1 for its missing rows or columns.  The graph may have the columns before the rows. */
 static bool add_matrix(struct match *m, const struct node *n, const struct val *load,
                        enum vendor_role role, int rank)
 {

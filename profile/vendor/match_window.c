@@ -19,7 +19,8 @@ static const struct window_op *find_op(const char *name)
 }
 
 /* If a pad node computes tensor *x, sets *x to the operand of the pad node. Stores in before[i] the
- * number of padding elements before axis i. value: the number with which the library pads. */
+ * number of padding elements at the start of axis i. value: the number with which the library
+ * pads. */
 static bool unpad(struct match *m, double value, int *x, int64_t *before)
 {
     const struct tensor *t = &m->g->tensor[*x];
@@ -47,16 +48,16 @@ static int64_t reach(const struct vendor_problem *p, int i)
     return p->dilation[i] * (p->kernel[i] - 1);
 }
 
-/* Whether the padding before axis i is the one that a transposed convolution has when it is
- * computed as a gather (conv.h). */
+/* Whether `before` is the padding that a transposed convolution needs at the start of axis i when
+ * it is computed as a gather (conv.h). */
 static bool is_gather_padding(const struct vendor_problem *p, int i, int64_t before)
 {
     int64_t q = reach(p, i) - p->before[i];
     return before == (q > 0 ? (q + p->step[i] - 1) / p->step[i] : 0);
 }
 
-/* Computes the window parameters of node n over tensor x. padded: the tensor that n reads, x with
- * its padding. before: the padding before each axis. */
+/* Computes the window parameters of node n over tensor x. n reads the tensor `padded`, which is x
+ * with its padding. before: the padding at the start of each axis. */
 static bool fit_axes(struct match *m, const struct node *n, int x, int padded,
                      const int64_t *before)
 {
@@ -113,8 +114,10 @@ static void say_window(struct match *m)
         match_say(m, ", %d groups", m->p->groups);
 }
 
-/* Adds the weights as [G] O I K...; in the graph they are O I K..., for depthwise convolutions C
- * K..., for transposed convolutions I O K... */
+/* Adds the weights with the dims [G], O, I, K... (struct vendor_tensor).  Their dims in the graph:
+ *     convolution: O, I, K...
+ *     depthwise convolution: C, K...
+ *     transposed convolution: I, O, K... */
 static bool add_weights(struct match *m, int t)
 {
     struct vendor_problem *p = m->p;

@@ -62,11 +62,13 @@ enum vendor_role {
  * element with the indices i[0], i[1], ... is buffer[offset + stride[0]*i[0] + stride[1]*i[1] +
  * ...].
  *
- * Shapes: data and result of a convolution, pool or batch normalisation are N C X...; weights are
- * [G] O I K... (G only when groups > 1), where O and I are the channels of one group, also for
- * transposed convolutions.  Biases and the vectors of norms have one dim.  The matrices of a
- * product are B... M K, B... K N and B... M N.  Operands of functions have the rank of the data,
- * with extent 1 where they are broadcast. */
+ * The dims of `shape`:
+ *     data and result of a convolution, pool or batch normalisation: N, C, X...
+ *     weights: [G], O, I, K... (G only when groups > 1); O and I are the channels of one group,
+ *         also for transposed convolutions
+ *     biases and the vectors of norms: one dim
+ *     matrices of a product: B..., M, K times B..., K, N gives B..., M, N
+ *     operands of functions: the rank of the data, with extent 1 where they are broadcast */
 struct vendor_tensor {
     int32_t role, tensor;                 /* tensor: index in the graph */
     int64_t elems;                        /* number of elements in the buffer */
@@ -82,7 +84,8 @@ struct vendor_post {
 };
 
 struct vendor_problem {
-    int32_t kind, function;  /* enum vendor_kind; enum vendor_unary, _binary or _reduce */
+    /* kind: enum vendor_kind; function: enum vendor_unary, vendor_binary or vendor_reduce */
+    int32_t kind, function;
     /* n_axes: number of spatial axes of a convolution or pool. A reduction that a pool can compute
      * has the axes of that pool; other operators have 0. */
     int32_t n_axes, groups;
@@ -137,7 +140,7 @@ struct vendor_plugin {
     /* Opens a problem: copies inputs if the library needs another layout, creates the primitive and
      * warms it up. If several layouts are tried, times each briefly and keeps the fastest.
      * buffers[i]: the data of p->tensor[i] in row-major order; the buffers must outlive the handle.
-     * Returns NULL with a sentence in `why` if the library cannot do it. */
+     * Returns NULL with a sentence in `why` if the library cannot compute the problem. */
     struct vendor_handle *(*open)(const struct vendor_problem *p, enum vendor_library library,
                                   int threads, void *const *buffers, char *why, size_t why_bytes);
     /* Runs once, without allocating.  Call it on the thread that called open. */

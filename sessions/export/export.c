@@ -133,7 +133,7 @@ static const char check_text[] =
 
 /* --- The head comment ------------------------------------------------------------------------- */
 
-/* Adds text to a comment.  A blank is put into every end mark of a comment in the text. */
+/* Adds text to a comment.  If the text has a comment's end mark, puts a blank into the mark. */
 static void add_commented(struct str *out, const char *text)
 {
     for (const char *c = text; *c; c++) {
@@ -234,8 +234,8 @@ static const char *exact_name(const struct export *x, int tensor)
     return x->program->n_algorithms > 0 ? original(x, tensor)->name : t->name;
 }
 
-/* Returns how many values of a tensor the C file lists; 0: none, it is filled with random
- * numbers. */
+/* Returns how many values of a tensor the C file lists; 0: none, because the tensor is filled with
+ * random numbers. */
 static int64_t n_values(const struct export *x, int tensor)
 {
     const struct tensor_source *s = original(x, tensor)->source;
@@ -278,8 +278,8 @@ static void add_data(struct str *out, const struct export *x, int t)
                    (unsigned long long)hash_bytes(first, strlen(first), x->seed));
 }
 
-/* Adds the call that packs the data of tensor t.  If t has the transformed weights of a Winograd
- * convolution, adds before it the call that transforms them. */
+/* Adds the call that packs the data of tensor t.  If t holds the transformed weights of a Winograd
+ * convolution, first adds the call that transforms the weights. */
 static void add_pack(struct str *out, const struct export *x, int t)
 {
     const struct tensor *tensor = &x->program->graph->tensor[t];

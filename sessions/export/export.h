@@ -18,9 +18,9 @@ bool export_c(const struct session *s, const struct export_opts *o, struct str *
  * and the file's name ends in .cu. */
 bool export_is_cuda(const struct session *s, const struct export_opts *o);
 /* Appends the shell command that compiles the C file and runs it, with tilescope's compiler, flags
- * and threads, so that the program reaches the same speed.  The program never gets the name of an
- * existing file that is not a program.  The comment at the top of the C file has the same command,
- * but for a shell in the folder of the file.  For CUDA C, the command only compiles. */
+ * and threads, so that the program reaches the same speed.  The program replaces no existing file
+ * except a program.  The comment at the top of the C file has the same command, but for a shell in
+ * the folder of the file.  For CUDA C, the command only compiles. */
 bool export_command(const struct session *s, const struct export_opts *o, struct str *out,
                     struct err *e);
 #endif

@@ -39,9 +39,9 @@ static bool is_taken(const char *path)
     return !program;
 }
 
-/* Appends the name of the program that is made from a C file: the file's name without .c; if it
- * does not end in .c, with .out at its end.  Adds .out again while the name is that of an existing
- * file that is no program. */
+/* Appends the name of the program that is made from a C file: the file's name without .c, or, if it
+ * has no .c, with .out added.  Adds .out again while a file with this name exists that is no
+ * program. */
 static void add_binary(struct str *out, const char *file)
 {
     str_printf(out, "%s%s", strchr(file, '/') ? "" : "./", file);

@@ -16,7 +16,7 @@ struct export_command {
 /* Appends the command.  Fails if how->compiler names a compiler that is not found.  If none is
  * named and none is found, writes gcc and its flags, because the file may be compiled elsewhere. */
 bool export_put_command(struct str *out, const struct export_command *how, struct err *e);
-/* Appends a path as a word of a shell command.  Quotes it only if it needs that, and writes "./"
- * before a path that begins with "-", so that no command takes it for an option. */
+/* Appends a path as a word of a shell command.  Quotes it only if necessary.  Writes "./" before a
+ * path that begins with "-", so that no command takes the path for an option. */
 void export_put_word(struct str *out, const char *text);
 #endif

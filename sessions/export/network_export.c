@@ -60,8 +60,7 @@ const char *network_export_name(struct arena *a, const char *path)
 
 /* --- Slots ------------------------------------------------------------------------------------ */
 
-/* Returns the text of the slot whose name has the n bytes at `name`; NULL: there is no such
- * slot. */
+/* Returns the text of the slot whose name is the n bytes at `name`; NULL: there is no such slot. */
 static struct str *find_slot(struct library *l, const char *name, size_t n)
 {
     for (int i = 0; i < l->n_slots; i++)
@@ -423,8 +422,8 @@ static void add_network(struct library *l)
         add_call(l, i);
 }
 
-/* The files that are made from templates: those whose names do not begin with the name of the
- * network, and the templates and endings of those whose names do. */
+/* The files that are made from templates.  whole: files with the name of their template.  named:
+ * templates, and the endings that the names of their files get after the network's name. */
 static const char *const whole[] = { "main.c", "Makefile", "CMakeLists.txt" };
 static const struct { const char *name, *ending; } named[] = {
     { "network.h", ".h" }, { "network.c", ".c" }, { "kernels.h", "_kernels.h" },
@@ -439,8 +438,8 @@ static bool is_ours(const char *path)
         && (str_starts(head, MAGIC) || strstr(head, "Written by tilescope."));
 }
 
-/* Refuses to replace a file that tilescope did not write.  ours: tilescope is known to have written
- * it, if it exists. */
+/* Refuses to replace a file that tilescope did not write.  ours: if the file exists, tilescope is
+ * known to have written it. */
 static bool may_replace(const struct library *l, const char *file, bool ours, struct err *e)
 {
     const char *path = arena_printf(l->a, "%s/%s", l->folder, file);

@@ -30,8 +30,8 @@ struct network_export_opts {
 /* Returns a C name for the model in this file, in arena a: "ssd_12" for "nets/ssd-12.onnx". */
 const char *network_export_name(struct arena *a, const char *path);
 /* Writes the library into the folder, which must exist.  values: the result of measure_network.
- * Fails with ERR_RANGE, and writes nothing, if one of these files exists in the folder and was not
- * written by tilescope. */
+ * Fails with ERR_RANGE, and writes nothing, if the library would replace a file that tilescope did
+ * not write. */
 bool network_export(const struct network *net, const struct network_values *values,
                     const struct network_export_opts *o, const char *folder, struct err *e);
 #endif

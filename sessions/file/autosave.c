@@ -259,8 +259,9 @@ int session_autosaves(struct autosave *out, int max)
     return n;
 }
 
-/* Which autosaves are wanted: if `network` is 0, those of the file `path`; if any_kernel is set,
- * those of all kernels of the network; else those of the network (kernel 0) or of one kernel. */
+/* The wanted autosaves.  If `network` is 0: those of the file `path`.  Else, if any_kernel is set:
+ * those of all kernels of the network.  Else: those of the kernel `kernel`, or of the network
+ * itself if `kernel` is 0. */
 struct autosaved { const char *path; uint64_t network, kernel; bool any_kernel; };
 
 static bool is_of(const struct autosave *a, const struct autosaved *w)
@@ -446,7 +447,8 @@ static void put_first(struct str *out, const char *first, struct str *old)
         }
 }
 
-/* Reads the list again and retries when another process has changed it in the meantime. */
+/* Puts the path first in the list of recent files.  If another process changes the list in the
+ * meantime, reads it again and retries. */
 void session_remember(const char *path)
 {
     if (!path[0])

@@ -26,7 +26,8 @@ struct fields { int n; const struct field *at; };
 bool field_is_zero(const struct field *f, const void *at);
 /* Copies the members that f lists from one struct to another. */
 void fields_copy(struct fields f, void *to, const void *from);
-/* Returns the rows from key `from` to key `to`, both included; to NULL means the last row. */
+/* Returns the rows of f from key `from` to key `to`, both included.  If `to` is NULL, the last row
+ * of f is the end. */
 struct fields fields_part(struct fields f, const char *from, const char *to);
 
 #define FIELD_AS(key, s, member, zero) { key, \

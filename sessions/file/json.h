@@ -1,5 +1,5 @@
 /* Helpers for writing JSON with jansson.  Text may come from outside (a truncated compiler message,
- * a file name), so bytes that are not UTF-8 become '?'; jansson would return NULL for them. */
+ * a file name), so bytes that are not UTF-8 become '?'.  With such bytes, jansson returns NULL. */
 #ifndef TS_SESSIONS_JSON_H
 #define TS_SESSIONS_JSON_H
 #include <jansson.h>

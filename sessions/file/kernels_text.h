@@ -1,8 +1,9 @@
-/* The schedules that somebody chose for kernels of a network, as one text.  An entry has the text
- * of a kernel, its steps (one per line), and an empty line; equal kernels share one entry.  A
- * session file stores these entries under `kernels:`.  The steps of the network itself
- * (kernels/module/partition.h) are an entry, too: its text is KERNELS_MODULE.  A session file
- * stores this entry under `module:`. */
+/* The schedules that somebody chose for kernels of a network, as one text.  An entry is the text
+ * of a kernel, then the steps of its schedule (one per line), then an empty line.  Equal kernels
+ * share one entry.  A session file stores these entries under `kernels:`.
+ *
+ * One more entry can have the steps of the network itself (kernels/module/partition.h), with
+ * KERNELS_MODULE in the place of a kernel's text.  A session file stores it under `module:`. */
 #ifndef TS_SESSIONS_KERNELS_TEXT_H
 #define TS_SESSIONS_KERNELS_TEXT_H
 #include "kernels/base/arena.h"

@@ -11,15 +11,14 @@ bool machine_file_load(const struct machine *m, struct machine_model *out, struc
 
 /* Measures the model once. */
 typedef bool machine_measure_fn(void *ctx, struct machine_model *out, struct err *e);
-/* The result of machine_file_measure, which measures again, up to a number of tries, while
- * machine_model_doubts finds a reason to doubt the result.
+/* The result of machine_file_measure.
  *
  * A new model is merged with the stored model of the same machine.  A roof is the best of many
  * samples, and other work only slows samples down.  So the higher of two roofs is nearer to the
  * truth, whichever of the two models is doubtful.  A virtual machine that moved to another CPU has
- * another fingerprint, and its models are not merged.  If the same CPU is slower than before (its
- * clock was limited), the roofs stay too high; `less` names them, so that the user can delete the
- * file. */
+ * another fingerprint, so its new model is not merged with the old one.  If the same CPU is slower
+ * than before (its clock was limited), some roofs stay too high; `less` names these roofs, so that
+ * the user can delete the file. */
 struct machine_fresh {
     struct machine_model model;           /* the best rates of all tries and of `before` */
     int tries;  /* number of measurements; 0 if one of them failed, or none was made */
@@ -28,8 +27,9 @@ struct machine_fresh {
     struct machine_model before;          /* the model stored before, if any */
 };
 #define MACHINE_TRIES 3
-/* Measures the model at most `tries` times and saves it.  When it returns false with out->tries >
- * 0, the measurements succeeded, and saving failed. */
+/* Measures the model and saves it.  Measures again while machine_model_doubts finds a reason to
+ * doubt the result, but at most `tries` times in all.  When it returns false with out->tries > 0,
+ * the measurements succeeded, and saving failed. */
 bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
                           int tries, struct machine_fresh *out, struct err *e);
 /* Appends the path of the file. */

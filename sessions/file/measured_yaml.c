@@ -332,7 +332,7 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
         if (counts && !read_counts(d, counts, meter_name[i], &m->counts[i], e))
             return false;
     }
-    /* the errors of a wrong result are above 0, or they are unknown and not in the file */
+    /* a wrong result has errors above 0, so 0 means that they are unknown and not in the file */
     if (m->outcome == OUTCOME_WRONG && m->max_rel_err == 0)
         m->max_rel_err = m->error_of_bound = NAN;
     /* in older files, other outcomes may have `verified: true` */

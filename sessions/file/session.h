@@ -44,14 +44,14 @@ struct session {
     char title[256];
     struct str note;
     struct history *history;
-    bool of_model;                      /* opened from ONNX, or the file has kernels/module */
-    char model[512];  /* its ONNX file, or that of its network; "" = none or unknown */
-    char machine[256];                  /* fingerprint of where it was measured; "" = none */
+    bool of_model;  /* opened from ONNX, or the session file has `kernels:` or `module:` */
+    char model[512];  /* ONNX file of this session, or of its network; "" = none or unknown */
+    char machine[256];  /* fingerprint of the machine that measured the states; "" = none known */
     bool dirty;  /* steps or texts have changed since the last load or save */
     bool numbers;  /* measurements were made since the last load or save */
     uint64_t saved_texts;  /* hash of title, note, kernels and network at session_settled */
     uint64_t on_disk;  /* hash of the file's content when it was loaded or saved; 0 = unknown */
-    uint64_t kernel_of;  /* identifies the network that this session is a kernel of; 0: of none */
+    uint64_t kernel_of;  /* hash that identifies the network of this kernel; 0: it is no kernel */
     bool network;  /* whether the file gets `kernels:` or `module:`, even without entries */
     /* The largest relative error of an algorithm (such as Winograd's) that experts are allowed to
      * choose; negative: they must choose none.  0: the file does not say; experts then use
@@ -65,7 +65,7 @@ bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
 /* Notes that steps and texts are now those of the file, or of a new session; clears `dirty`. */
 void session_settled(struct session *s);
-/* Whether steps and texts are those of the last session_settled again, for example after an undo.
+/* Whether steps and texts are as they were at the last session_settled, for example after an undo.
  * Closing such a session without saving loses only undone steps and measurements. */
 bool session_is_settled(const struct session *s);
 void session_add_port(struct session *s, const char *tensor, const char *value);
@@ -91,7 +91,7 @@ bool session_save(struct session *s, const char *path, struct err *e);
 /* Like session_save, but fails with ERR_CHANGED when the file has changed since it was in state
  * `seen` (file_seen). */
 bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e);
-/* Returns s->on_disk when path, under whatever name, is the session's own file; else
+/* Returns s->on_disk if path leads to the session's own file, perhaps by another name; else
  * FILE_ANYTHING. */
 uint64_t session_saw(const struct session *s, const char *path);
 /* Saves beside path, under the first free name ("dir/a-2.yaml" for "dir/a.yaml"). Sets s->path. */
@@ -122,7 +122,8 @@ bool session_open(const char *arg, const char *dims, struct session **out, struc
  * kept for 90 days, the newest one for ever. */
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
-/* An autosave. The hashes and `original` are those of its head (autosave.c). */
+/* An autosave. `original` and the three hashes (on_disk, network, kernel) come from the head of
+ * the file (autosave.c). */
 struct autosave {
     char path[512], title[256], original[512], model[512];
     uint64_t on_disk, network, kernel;  /* kernel: 0 if it is not an autosave of a kernel */
@@ -148,7 +149,7 @@ void session_make_kernel(struct session *s, const struct session *network);
 /* Appends the path of the network to which a kernel's autosave belongs: a recent file, else the
  * model that the network was opened from.  Returns false when there is neither. */
 bool session_autosave_network(const struct autosave *kernel, struct str *out);
-/* Loads an autosave as a session with the path of the original.  Sets the session's flag `dirty`,
+/* Loads an autosave as a session, whose path is from->original.  Sets the session's flag `dirty`,
  * or `numbers` if only measurements are new.  Writes a new autosave of *out, then deletes the old
  * one. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);

@@ -1,7 +1,7 @@
 /* Reads a session from YAML.  The caller gets the session only when the whole file is valid.
  *
- * The loader rebuilds the history by its own commands (branch, goto, steps), so a file cannot
- * create a state that commands cannot. */
+ * The loader rebuilds the history by the same functions as the commands of the prompt (branch,
+ * goto, steps), so a file cannot create a state that these commands cannot create. */
 #include "sessions/file/session_impl.h"
 
 #include <stdlib.h>
@@ -301,8 +301,8 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     return err_at(l->e, l->e->at.col, len);
 }
 
-/* Reads the schedule of one kernel into s->kernels: its text and its steps.  Fails when a step is
- * not legal.  The file has one statement per line, s->kernels all of them in one line. */
+/* Reads the text and the steps of one kernel into s->kernels.  Fails when a step is not legal.  The
+ * text has one statement per line in the file; in s->kernels it is one line. */
 static bool load_kernel(struct loader *l, const struct ynode *map, struct session *s)
 {
     static const char *const keys[] = { "operator", "steps", NULL };

@@ -4,8 +4,8 @@
 #include <string.h>
 #include "kernels/base/file.h"
 
-/* Cuts text at its last `mark`, if the part before the mark is an existing file or "-"; for the
- * mark @, also if the part before # is.  Returns the text after the mark, or NULL if it did not
+/* Cuts text at its last `mark` if the part before the mark is an existing file or "-".  Before the
+ * mark @, FILE#BRANCH is also accepted.  Returns the text after the mark, or NULL if it did not
  * cut. */
 static char *cut(char *text, char mark)
 {

@@ -9,8 +9,8 @@
 
 enum { PLACES = 7 };
 
-/* Sets `out` to the path of the folder or file `name` at the i-th of the places where it is looked
- * for.  Returns false when it is not there or not readable. */
+/* Sets `out` to the path of the folder or file `name` at place number i of the search.  Returns
+ * false when the file is not there or not readable. */
 static bool place(int i, const char *name, char *out, size_t size)
 {
     char exe[512] = "";

@@ -50,8 +50,8 @@ static size_t offset_of(const struct ydoc *d, int line, int column)
     return (size_t)(s - d->text);
 }
 
-/* Adds to *e the line, the column in bytes (both count from 1) and the text of the line at a byte
- * offset. len: the width of the caret line.  Returns false. */
+/* Adds the place of a byte offset to *e: the line and the column in bytes, both from 1, and the
+ * text of the line. len: how many bytes the carets mark.  Returns false. */
 static bool at_offset(const struct ydoc *d, size_t offset, size_t len, struct err *e)
 {
     size_t start = 0;
@@ -140,8 +140,8 @@ static bool only_blanks_after(const struct ydoc *d, size_t offset)
     return offset >= d->n || strspn(d->text + offset, " \t\r\n") + offset >= d->n;
 }
 
-/* Turns libyaml's error into *r->e.  libyaml reports where it stopped and where the construct that
- * it was reading begins.  When it stopped at the end of the file, only the second place helps. */
+/* Turns libyaml's error into *r->e.  libyaml reports two places: where it stopped, and where the
+ * unfinished construct begins.  When it stopped at the end of the file, only the latter helps. */
 static bool libyaml_error(struct yaml_reader *r)
 {
     const yaml_parser_t *p = &r->parser;

@@ -41,9 +41,9 @@ bool yaml_at(const struct ydoc *d, const struct ynode *node, struct err *e);
 /* Sets *e to an error at a node.  Returns false. */
 bool yaml_refuse(const struct ydoc *d, const struct ynode *node, struct err *e, enum err_code code,
                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-/* Like yaml_at, for an error at column e->at.col of the scalar's text: converts it to a column of
- * the file.  If the text differs from what the file has (escapes), marks the whole scalar.  Returns
- * false. */
+/* Like yaml_at, for an error at column e->at.col of the scalar's text: converts this column to a
+ * column of the file.  If the file spells the text differently (escapes), marks the whole scalar.
+ * Returns false. */
 bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e);
 
 /* Writing.  Mappings and lists are in block style, or in flow style ({}, []) if `flow` is set.

@@ -185,8 +185,8 @@ bool records_seek_run(struct records *r, const char *id, bool *found, struct err
     return ok;
 }
 
-/* Returns a number that orders states.  Of two copies of one run, that with the larger number
- * counts as the later one. */
+/* Returns a number that orders states.  Of two copies of one run, the copy whose state has the
+ * larger number counts as the later one. */
 static int finality(enum run_state s)
 {
     return s == RUN_FINISHED ? 3 : s == RUN_SETTLED ? 2 : s == RUN_STOPPED ? 1 : 0;
@@ -198,8 +198,9 @@ static bool same_run(const struct record_run *a, const struct record_run *b)
         && streq(a->machine, b->machine) && streq(a->started, b->started) && a->seed == b->seed;
 }
 
-/* Handles an imported run whose id exists already.  Fails when the two are not the same run.  Takes
- * over the state of `run` if that is the later copy, and no process here works on the run. */
+/* Handles an imported run whose id is already stored here.  Fails when the stored run is not the
+ * same run.  Takes over the state of `run` if `run` is the later copy and no process here works on
+ * the stored one. */
 static bool put_known_run(struct records *r, const struct record_run *run, struct err *e)
 {
     struct arena *a = arena_new();

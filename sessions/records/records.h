@@ -20,8 +20,8 @@ struct records;
 enum { RUN_ID = 17 };                    /* 16 hexadecimal digits and the NUL */
 enum { RECORDS_VERSION = 40 };
 
-/* Opens for writing, and creates a missing file. path NULL means records_path, whose
- * ERR_ENV says that there is no folder for the file. */
+/* Opens for writing, and creates a missing file. path NULL: the path of records_path, which fails
+ * with ERR_ENV if there is no folder for the file. */
 bool records_open(const char *path, struct records **out, struct err *e);
 /* Opens for reading; works in a read-only folder if the file was closed properly.  A missing file
  * counts as an empty one (records_exists tells them apart). */
@@ -31,15 +31,15 @@ void records_close(struct records *r);                   /* r may be NULL */
 bool records_path(struct str *out, struct err *e);
 const char *records_file(const struct records *r);
 bool records_exists(const struct records *r);
-/* Returns the fingerprint of "this machine": the one that was set, else that of
+/* Returns the fingerprint of "this machine": from records_set_machine, else from
  * machine_model_fingerprint. */
 const char *records_machine(const struct records *r);
 void records_set_machine(struct records *r, const char *fingerprint);
 
 /* --- Runs ------------------------------------------------------------------------------------- */
 
-/* RUN_KILLED is never stored.  A query returns it for a stored RUN_RUNNING whose process does not
- * run here. */
+/* RUN_KILLED is never stored.  Queries return it for a run that is stored as RUN_RUNNING, but whose
+ * process does not run here. */
 enum run_state { RUN_RUNNING, RUN_FINISHED, RUN_STOPPED, RUN_SETTLED, RUN_KILLED };
 extern const char *const records_state_name[];               /* "running" "finished" "stopped"... */
 
@@ -86,9 +86,9 @@ struct record {
     double max_rel_err;                  /* NAN = unknown */
     double compile_s, measure_s;         /* NAN = unknown */
     uint64_t features;                   /* hash of the cost model's features; 0 = none */
-    /* The time that the GPU memory simulator computed; 0 = none.  A record with such a time was not
-     * timed: it has no samples, and a filter with `good` does not select it.  The run's options
-     * name the GPU. */
+    /* The time that the GPU memory simulator computed; 0 = not simulated.  A record with a
+     * simulated time has no samples, and a filter with `good` does not select it.  The run's
+     * options name the GPU. */
     double simulated_ms;
     /* Queries set the members below; records_add ignores them. */
     const char *spec, *isa; int threads;
@@ -116,11 +116,11 @@ bool records_add(struct records *r, const struct record *rec, struct err *e);
 
 /* --- Queries ---------------------------------------------------------------------------------- */
 
-/* What records a query selects.  A member that is NULL, 0 or false does not restrict it, except for
- * `machine`. */
+/* The records that a query selects.  A member that is NULL, 0 or false does not restrict the query;
+ * `machine` is an exception. */
 struct record_filter {
     const char *spec, *isa; int threads;
-    int64_t task;                        /* its number in records_tasks */
+    int64_t task;                        /* number of a task in records_tasks */
     const char *machine;                 /* a whole fingerprint; NULL = this machine */
     bool any_machine;                    /* `machine` is ignored */
     const char *run, *strategy;
@@ -145,8 +145,8 @@ bool records_list(struct records *r, const struct record_filter *f, struct arena
  * for lack of a tool or memory. */
 bool records_find(struct records *r, const char *spec, int threads, const char *isa,
                   const char *steps, struct arena *a, const struct record **out, struct err *e);
-/* Lists the k fastest correct records that f selects, but of those with the same spec and steps
- * only the fastest.  Ignores the members good, failed, fastest and limit of f. */
+/* Lists the k fastest correct records that f selects.  Of records with the same spec and steps, it
+ * lists only the fastest.  Ignores the members good, failed, fastest and limit of f. */
 bool records_best(struct records *r, const struct record_filter *f, int k, struct arena *a,
                   const struct record **out, int *n, struct err *e);
 
@@ -162,7 +162,7 @@ struct record_task {
     const char *spec, *isa; int threads;
     const char *machine;
     int64_t n_records, n_good, n_runs;
-    double best_ms, best_gflops;         /* of the correct records; 0 = none */
+    double best_ms, best_gflops;         /* of the correct records; 0 = no such record */
     const char *last;                    /* date of the latest record */
 };
 bool records_tasks(struct records *r, const struct record_filter *f, struct arena *a,
@@ -194,23 +194,23 @@ struct records_added { int64_t runs, records, known; };
 bool records_import(struct records *r, const char *name, const char *text, size_t n,
                     const struct cancel *c, struct records_added *out, struct err *e);
 /* Adds all runs and records of another records file, which stays as it is.  On an error it adds
- * nothing.  ERR_CANCEL: cancelled.  ERR_NAME: the two files have different runs of one name. */
+ * nothing.  ERR_CANCEL: cancelled.  ERR_NAME: the files have different runs with the same name. */
 bool records_merge(struct records *r, const char *path, const struct cancel *c,
                    struct records_added *out, struct err *e);
 
 /* --- Housekeeping ----------------------------------------------------------------------------- */
 
 struct records_pruned { int64_t records, runs; };
-/* Deletes the records that f selects, then those of their runs that have no records left.  Keeps
- * the `keep` fastest correct records of each task and machine, and all records of runs in progress.
- * If `dry` is set, only counts what it would delete. */
+/* Deletes the records that f selects.  Then deletes their runs, if these have no records left.
+ * Keeps the `keep` fastest correct records of each task and machine, and all records of runs in
+ * progress.  If `dry` is set, only counts what it would delete. */
 bool records_prune(struct records *r, const struct record_filter *f, int64_t keep, bool dry,
                    struct records_pruned *out, struct err *e);
 /* Checks the whole file.  Fails with ERR_IO, which says what is damaged. */
 bool records_check(struct records *r, struct err *e);
-/* Whether the file is damaged.  Sets *e in any case: to the damage, or else to ERR_STEP if the file
- * is intact, or to the reason why it cannot be used (for example, it belongs to another program or
- * a newer tilescope, is locked, or is missing). */
+/* Whether the file is damaged.  Sets *e in any case.  If the file is damaged: to the damage.  If it
+ * is intact: to ERR_STEP.  If it cannot be used (for example, it belongs to another program or a
+ * newer tilescope, is locked, or is missing): to the reason. */
 bool records_damaged(const char *path, struct err *e);
 /* Renames a file and its log to FILE.aside-N and FILE.aside-N-wal; *moved is the new name of the
  * file.  On an error it renames both back. */

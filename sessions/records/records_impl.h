@@ -54,7 +54,8 @@ struct records {
      * source of a merge; foreign: the database of another program */
     bool exists, reading, other, damaged, foreign;
     sqlite3_stmt *kept[SQL_COUNT];
-    /* the run found last ("": none); the row ids of this run, its task and its machine */
+    /* run_id: the run that records_seek_run found last; "": no such run.  The numbers are the row
+     * ids of this run, of its task and of its machine. */
     char run_id[RUN_ID];
     int64_t run_row, run_task, run_machine;
 };
@@ -62,7 +63,7 @@ struct records {
 /* Like records_open_reading, for the source of a merge: errors do not advise to move the file, and
  * a file of an older version is upgraded in memory only. */
 bool records_open_other(const char *path, struct records **out, struct err *e);
-/* Sets *e to SQLite's error of the last call, with a fix for the common ones. doing: what was
+/* Sets *e to SQLite's error of the last call, with a fix for common errors. doing: what was
  * tried, like "write the records".  Returns false. */
 bool records_fail(struct records *r, struct err *e, const char *doing);
 /* Returns a statement of records.def, ready to bind, or NULL with *e. */

@@ -1,5 +1,5 @@
-/* Reads a line of the exchange format strictly.  A record that was printed (records_print.c), read
- * and printed again has the same text, so a hash of this text identifies the record. */
+/* Reads a line of the exchange format strictly.  Printing a record (records_print.c), reading the
+ * text and printing it again gives the same text, so a hash of the text identifies the record. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 struct line_reader {
     struct arena *scratch;
     struct str spec;                     /* the spec that get_spec accepted last */
-    /* name of the file, text and number of the current line; arena for its texts; its JSON
-     * object */
+    /* file: name of the file.  The next members belong to the current line: its text, its number,
+     * the arena for its texts, its JSON object. */
     const char *file, *line; int number;
     struct arena *a;
     const json_t *o;
@@ -60,9 +60,9 @@ static int column_of(const char *line, const char *key)
     return 1;
 }
 
-/* The error shows at most SHOWN bytes of a line, because lines are long: the first ones if column
- * col is among them; else "..." and the bytes from col on, or the last LEAST bytes if fewer follow.
- * In the second case err_print draws no caret. */
+/* Lines are long, so the error shows at most SHOWN bytes of the line.  If column col is among the
+ * first SHOWN bytes, it shows these.  Else it shows "..." and the bytes from col on, but at least
+ * the last LEAST bytes of the line, and err_print draws no caret. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line)
 {
     enum { SHOWN = 72, LEAST = 30 };
@@ -127,7 +127,7 @@ static int64_t get_int(struct line_reader *lr, const char *key, int64_t lo, int6
     return lr->bad ? lo : json_integer_value(v);
 }
 
-/* Returns the number v; refuses one that is not finite or below lo.  Returns `none` after an
+/* Returns the number v; refuses v if it is not finite or below lo.  Returns `none` after an
  * earlier error, and for a JSON null if `nullable` is set. */
 static double number_in(struct line_reader *lr, const json_t *v, const char *key, double lo,
                         bool nullable, double none)

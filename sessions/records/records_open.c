@@ -179,8 +179,8 @@ static bool query_int(struct records *r, const char *sql, int64_t *out, struct e
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* The SQL function is_alive(owner): whether the process "PID STARTED BOOT" still runs.  A process
- * of an earlier boot does not. */
+/* The SQL function is_alive(owner): whether the process "PID STARTED BOOT" still runs.  For a
+ * process of an earlier boot, the answer is no. */
 static void sql_is_alive(sqlite3_context *ctx, int n, sqlite3_value **arg)
 {
     const char *owner = n == 1 ? (const char *)sqlite3_value_text(arg[0]) : NULL;

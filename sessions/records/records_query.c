@@ -111,7 +111,7 @@ static bool select_rows(struct records *r, const char *columns, const char *from
 }
 
 /* Frees s after a loop over its rows. rc: the result of the last sqlite3_step.  Returns false with
- * *e when that is an error. */
+ * *e if rc is an error. */
 static bool rows_over(struct records *r, sqlite3_stmt *s, int rc, struct err *e)
 {
     bool ok = rc == SQLITE_DONE || rc == SQLITE_ROW || records_fail(r, e, READ);
@@ -316,7 +316,7 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
 
 /* --- Pruning ---------------------------------------------------------------------------------- */
 
-/* Stores the ids of the records that records_prune deletes in the temporary table `victim`. */
+/* Fills the temporary table `victim` with the ids of the records that records_prune deletes. */
 static bool choose_victims(struct records *r, const struct record_filter *f, int64_t keep,
                            struct err *e)
 {
@@ -354,8 +354,8 @@ static bool count_of(struct records *r, const char *sql, int64_t *out, struct er
     return rows_over(r, s, rc, e);
 }
 
-/* Deletes the chosen records, then those of their runs that have no records left, then the tasks
- * and machines without runs. */
+/* Deletes the chosen records; then their runs, if these have no records left; then the tasks and
+ * machines without runs. */
 static bool delete_victims(struct records *r, struct err *e)
 {
     return records_exec(r,

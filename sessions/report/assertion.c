@@ -14,7 +14,7 @@
 
 typedef VEC(char *) path_list;
 
-/* Collects every path to a number, truth value, text or null below node, but not into lists.  A
+/* Collects every path to a number, truth value, text or null below node.  Does not enter lists.  A
  * path writes the key "perf-sw" as perf_sw. */
 static void add_paths(path_list *list, const json_t *node, const char *path)
 {
@@ -153,8 +153,8 @@ static bool value_of(const json_t *node, const char *path, struct formula_value 
  * may be NULL. */
 struct asserted { const json_t *root; struct str *values; };
 
-/* Whether the list "A is 1, B is 2" has this entry.  "gflops is 5" is also a part of the entry
- * "executed_gflops is 54". */
+/* Whether the list "A is 1, B is 2" has this whole entry.  A part is not enough: "gflops is 5" is
+ * also a part of the entry "executed_gflops is 54". */
 static bool is_noted(const char *list, const char *entry)
 {
     size_t n = strlen(entry);
@@ -267,7 +267,8 @@ static bool names_group(const char *expr, const char *group, const char *member)
 }
 
 /* Whether expr uses the group of a meter that was not requested, without testing the group's
- * `available` or `reason`.  Only a default meter has these keys if it was not requested. */
+ * `available` or `reason`.  If a meter was not requested, its group has these two keys only if the
+ * meter is a default one. */
 static bool lacks(const char *expr, const char *group, enum meter_id meter)
 {
     bool told = meters_default() & 1u << meter;

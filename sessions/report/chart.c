@@ -14,7 +14,7 @@
 #define FAR 1e100  /* larger values are not drawn; on log axes also those below 1 / FAR */
 #define LETTER 7.0                       /* mean width of a letter in pixels */
 #define ROW 16.0                         /* pixels from one line of text to the next */
-#define FEW_DECADES 1000.0  /* a log axis has few decades if its end / its begin is at most this */
+#define FEW_DECADES 1000.0  /* an axis from lo to hi has few decades if hi / lo is at most this */
 #define LIMIT_S 30
 #define MOST_BYTES ((size_t)64 << 20)
 #define NEXT ", \\\n    "                /* between the parts of gnuplot's command plot */
@@ -26,7 +26,8 @@ struct chart_plot {
     const struct chart *c;
     struct str *out;
     int width, height;
-    struct chart_scale x, y;             /* their `pixels` are estimates; only the ratio is exact */
+    /* The two `pixels` are estimates, but the ratio of the area's height to its width is exact. */
+    struct chart_scale x, y;
     int n_bars;                          /* number of series drawn as bars */
     VEC(struct chart_box) taken;         /* boxes of texts and points, in pixels from the origin */
     struct str layer[6];                 /* parts of the plot; later ones are drawn over earlier */
@@ -223,8 +224,8 @@ static void put_axes(struct chart_plot *p)
 
 /* --- Labels ----------------------------------------------------------------------------------- */
 
-/* Reserves a box for a label and returns true, if the box overlaps no other and does not lie beyond
- * the axes to the left, at the bottom or at the top. */
+/* Reserves a box for a label.  Returns false, and reserves nothing, if the box overlaps another one
+ * or crosses the left, the lower or the upper edge of the area within the axes. */
 static bool take(struct chart_plot *p, struct chart_box b)
 {
     if (b.x0 < 0 || b.y0 < 0 || b.y1 > p->y.pixels)
@@ -304,8 +305,8 @@ static void put_points(struct chart_plot *p, const struct chart_series *s, bool 
     }
 }
 
-/* Writes over each bar its label.  Where a bar cannot be drawn, writes its number, or "n/a" if it
- * has none. */
+/* Writes over each bar its label.  In the place of a bar that cannot be drawn, writes the bar's
+ * number, or "n/a" for an unknown number. */
 static void put_bar_labels(struct chart_plot *p, const struct chart_series *s, int bar)
 {
     for (int i = 0; i < s->n; i++) {

@@ -1,9 +1,9 @@
 /* Charts: lines, points and grouped bars over linear, logarithmic or named positions, with
  * whiskers, labels, a legend, a title and a caption.
  *
- * A chart becomes a script for gnuplot, which draws it as SVG or PNG.  Colours are after Okabe and
- * Ito, which colour-blind readers tell apart; shapes and dashes repeat what colours say.  The same
- * chart gives the same script. */
+ * A chart becomes a script for gnuplot, which draws it as SVG or PNG.  Colour-blind readers can
+ * tell the colours apart (they are those of Okabe and Ito); shapes and dashes repeat what colours
+ * say.  The same chart gives the same script. */
 #ifndef TS_SESSIONS_CHART_H
 #define TS_SESSIONS_CHART_H
 #include "kernels/base/err.h"
@@ -24,12 +24,12 @@ struct chart_series {
     enum chart_mark mark;
     int n;
     const double *x, *y;
-    const double *lo, *hi;               /* ends of whiskers, or of a line's band; NULL: none */
-    const char *const *label;  /* texts beside points, over bars; NULL, or NULL entries: none */
+    const double *lo, *hi;  /* ends of whiskers, or edges of a line's band; NULL: none are drawn */
+    const char *const *label;  /* texts beside points or over bars; NULL, or a NULL entry: none */
     int colour;                          /* 1..CHART_COLOURS; 0: by the index of the series */
     enum chart_dash dash;                /* how a line is drawn */
     bool along;  /* whether the name stands along the line and not in the legend */
-    bool strong;                         /* whether it is drawn larger, and over the others */
+    bool strong;                         /* whether it is drawn larger, and over other series */
 };
 
 /* An axis from lo to hi.  If both are 0, it covers all values; a linear axis then also covers 0. */
@@ -59,7 +59,7 @@ bool chart_form_of(const char *path, enum chart_form *form);
 bool chart_ready(enum chart_form form, struct err *e);
 /* Appends the file.  Texts must be UTF-8; characters that XML forbids are left out or replaced.
  * ERR_RANGE: there is no value to draw, a series has more values than there are categories, or an
- * axis is impossible, as a logarithmic one from 0. */
+ * axis is impossible, such as a logarithmic axis from 0. */
 bool chart_draw(const struct chart *c, enum chart_form form, const struct cancel *cancel,
                 struct str *out, struct err *e);
 #endif

@@ -66,7 +66,7 @@ static void asm_key(struct str *out, const char *line)
     }
 }
 
-/* A text cut into lines.  key: what is compared instead of each line. */
+/* A text cut into lines.  key: for each line, the text that is compared in its place. */
 struct cut_text { VEC(const char *) line; VEC(const char *) key; };
 
 static void cut(struct arena *a, const char *text, enum compare_of of, struct cut_text *out)

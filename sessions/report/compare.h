@@ -28,15 +28,16 @@ void compare_lines_free(struct compare_lines *x);
 
 /* Misses of a tensor, or of an access of the operator, in A and in B. `name`: the tensor, or the
  * text of the access in A (in B, if A lacks it).  `now`: the text of the access in B; NULL: the
- * same text, or one side lacks the access.  `n`: in how many places of each nest the access is, for
- * example 2 if a loop has a remainder; the texts are those of the place with most misses.  `l1`,
- * `l2`: misses; -1: that side lacks the tensor or access. */
+ * text is the same as in A, or one side lacks the access.  `n`: in how many places of each nest the
+ * access is, for example 2 if a loop has a remainder; the texts are those of the place with most
+ * misses.  `l1`, `l2`: misses; -1: that side lacks the tensor or access.  `site`: the access in A
+ * and in B; NULL: that side lacks it, or the row is a tensor. */
 struct compare_misses {
     const char *name, *now;
     bool store;
     int n[2];
     int64_t l1[2], l2[2];
-    const struct sim_site *site[2];  /* the access in A and in B; NULL: none; for a tensor, both */
+    const struct sim_site *site[2];
 };
 enum { COMPARE_MOST_MISSES = 2 * (MEASURE_MAX_TENSORS + MEASURE_MAX_SITES) };
 /* List the tensors, or the accesses, of both sides in descending order of L1 misses; return their

@@ -75,7 +75,7 @@ static double trips_of(const char *line)
     return names == 1 && numbers == 2 ? last - first : product;
 }
 
-/* Returns the length of the name that a statement writes; 0: it writes none. */
+/* Returns the length of the name that a statement writes; 0: the line writes no tensor. */
 static size_t written(const char *line, const char **name)
 {
     const char *p = line + indent_of(line);

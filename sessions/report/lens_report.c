@@ -63,7 +63,7 @@ static json_t *causes_json(const struct lens *l)
 }
 
 /* Returns a list of rows, one for each group of sets; a row has the misses in each part of the
- * time. whole: whether the time is the whole run, and not the part that the lens shows. */
+ * time. whole: whether the time is the whole run; if not, it is the part that the lens shows. */
 static json_t *grid_json(const struct lens *l, bool whole)
 {
     int rows = l->n_sets < GRID_ROWS ? l->n_sets : GRID_ROWS, most = GRID_COLUMNS;

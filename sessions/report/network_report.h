@@ -8,8 +8,8 @@
 /* Prints a kernel in a few words: "c2d+add+relu 64x56x56 o=64 k=3 p=1 bias=1". */
 void network_report_brief(struct str *out, const struct network_task *t);
 int64_t network_report_constant_bytes(const struct network *net);
-/* Prints `tilescope run MODEL --json` (sessions/schema.md).  meters: the requested ones.  model:
- * for the bounds; NULL: they are unknown. */
+/* Prints `tilescope run MODEL --json` (sessions/schema.md).  meters: the requested meters.  model:
+ * the machine model for the bounds; NULL: the bounds are unknown. */
 void network_report_json(struct str *out, const struct session *s, const struct network *net,
                          const struct network_measurement *m, unsigned meters,
                          const struct machine_model *model);

@@ -7,14 +7,14 @@
 
 /* Prints `tilescope run --json`: operator, steps, verified, max_rel_err, latency_ms, gflops,
  * peak_fraction, baselines, counters... m: NULL: not measured.  machine: fingerprint of the machine
- * that measured m; NULL: unknown.  model: the model of that machine, for the roofline; NULL: there
- * is none. */
+ * that measured m; NULL: unknown.  model: the model of that machine, for the roofline; NULL: no
+ * model is known. */
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
                      unsigned meters, const char *machine,
                      const struct machine_model *model);
-/* A contender of `tilescope bench`.  `name`: its name on the command line.  `command`: of an
- * external program, which has no session: its command; else NULL.  `gpu`: the GPU that was
- * simulated for `simulated_ms`, because no device could time the kernel; NULL: nothing was
+/* A contender of `tilescope bench`.  `name`: its name on the command line.  `command`: the command
+ * of an external program, which has no session; NULL: the contender has a session.  `gpu`: the GPU
+ * that was simulated for `simulated_ms`, because no device could time the kernel; NULL: nothing was
  * simulated. */
 struct bench_entry {
     const char *name, *command;
@@ -48,7 +48,7 @@ void report_ops_json(struct str *out);
  * default meter needs no request for that meter. */
 bool report_assert_asked(const char *expr, const struct measure_opts *o, struct err *e);
 /* Checks the paths of an EXPR before measuring.  json: a result with empty measurements.  ERR_NAME:
- * no result can have some path. */
+ * a path exists in no possible result. */
 bool report_assert_named(const char *json, const char *expr, struct err *e);
 /* Returns an empty measurement, for the JSON of report_assert_named.  isa: the ISA of the later
  * measurement. */

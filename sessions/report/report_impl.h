@@ -7,7 +7,7 @@
 /* Returns the value of `latency_ms`; JSON's null if nothing was timed. */
 json_t *report_latency_json(const struct latency *l);
 /* Returns the value of `counters`: the numbers of sim, perf, perf-sw and the other requested
- * meters, or why a meter has none. */
+ * meters.  A meter without numbers has the reason. */
 json_t *report_counters_json(const struct measurement *m, unsigned meters);
 /* Returns the value of `counters.sim.detail`; JSON's null if it was not requested. */
 json_t *report_detail_json(const struct sim_result *s);

@@ -148,8 +148,8 @@ static void event_key(char *out, size_t size, const char *name)
     out[n] = '\0';
 }
 
-/* Adds counts by name, the metrics computed from them, and for events that were counted in turns
- * the share of the time in which each was counted. */
+/* Adds counts by name, and the metrics computed from them.  For each event that was counted in
+ * turns with others, also adds the share of the time in which it was counted. */
 static void put_counts(json_t *o, const struct counts *p)
 {
     json_t *metrics = json_object(), *running = json_object();
@@ -194,7 +194,7 @@ json_t *report_latency_json(const struct latency *l)
     return l->runs == 0 ? json_null() : json_of_fields(measured_latency_fields, l);
 }
 
-/* Sets `key` to an error x; to null if it is not known or infinite.  0 is an ordinary error, so
+/* Sets `key` to an error x, or to null if x is not known or infinite.  0 is an ordinary error, so
  * `known` must say whether x is known. */
 static void put_error(json_t *o, const char *key, bool known, double x)
 {

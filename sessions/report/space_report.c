@@ -79,7 +79,7 @@ static void loop_row(struct str *out, const struct spaces *s, int k)
     str_add_char(out, '\n');
 }
 
-/* Adds which step a space lacks, and why. */
+/* Adds the step that a space lacks, and the reason. */
 static void add_why(struct str *out, const char *what, const struct point_why *why)
 {
     str_printf(out, "%s: %s (%s)\n", what, why->text, why->step);

@@ -8,9 +8,10 @@
 struct spaces {
     const struct layout_space *layouts;
     const struct loop_space *loops;
-    /* whether the layout space contains the program's layouts, and the loop space its loops */
+    /* layouts_known: whether the layout space contains the program's layouts.  loops_known: whether
+     * the loop space contains the program's loops.  layouts_why, loops_why: the reason if not. */
     bool layouts_known, loops_known;
-    struct point_why layouts_why, loops_why;  /* if not: why not */
+    struct point_why layouts_why, loops_why;
     int64_t factor[LAYOUT_KNOBS];         /* if layouts_known: the point of the program's layouts */
     struct loop_point point;              /* if loops_known: the point of the program's loops */
 };

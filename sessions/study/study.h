@@ -6,7 +6,7 @@
  *     paper: {title: ..., item: Table 2, machine: Cortex-A76}
  *     prose: what the paper did, and what is assumed here
  *     operator: text with {parameters}          # for every case without an operator of its own
- *     steps: [...]                              # applied after the steps of a variant (no session)
+ *     steps: [...]                              # follow the steps of a variant without a session
  *     cases:                                    # what is computed; `for` makes one per combination
  *     - {id: "t{T}", title: "512 x {T}", for: {T: [4, 16]}}
  *     variants:                                 # how: step lines, or a session file
@@ -25,8 +25,8 @@
  * In a text, {x} is a parameter, and {ceil(pitch / T)} an expression over parameters.  Every case
  * is measured under every variant; each such pair is a cell.  sessions/schema.md has every key.
  *
- * The verdict rule (SPEC I) compares log(value / base) with that of the paper.  The paper's numbers
- * have members and columns of their own, so nobody can take them for measured ones. */
+ * The verdict rule (SPEC I) compares the measured log(value / base) with the paper's.  The paper's
+ * numbers have members and columns of their own, so nobody can take them for measured ones. */
 #ifndef TS_SESSIONS_STUDY_H
 #define TS_SESSIONS_STUDY_H
 #include "profile/measure/meters.h"
@@ -38,9 +38,9 @@
 
 #define STUDY_MAX_SEEDS 32
 
-/* Options with which the tuner completes the schedule of a variant. on: the variant is tuned.  Of
- * the options of a case, only the budget and the seeds are used; if the case does not set them,
- * budget or n_seeds is 0. */
+/* Options with which the tuner completes the schedule of a variant. on: the variant is tuned.  A
+ * case has only the options budget and seeds; a budget or n_seeds of 0 means that the case does not
+ * set this option. */
 struct study_tune {
     bool on;
     enum network_variant variant;        /* for networks: what the search may change */
@@ -115,8 +115,8 @@ struct study {
 };
 
 /* Parses a study strictly: unknown keys or parameters, wrong types, illegal operators or steps are
- * errors, with file, line, column and a caret.  A search must have a legal combination in case 0,
- * among the first 1000.  Models of networks are not opened. */
+ * errors, with file, line, column and a caret.  In case 0, one of the first 1000 combinations of a
+ * search must be legal.  Models of networks are not opened. */
 bool study_parse(const char *name, const char *text, size_t n, struct study **out, struct err *e);
 /* Opens a file, or a shipped study by its name.  Fails with ERR_NAME when no study has this
  * name. */
@@ -142,7 +142,7 @@ struct study_cell {
     int n_steps; const char *const *step;                /* steps with parameters substituted */
     const char *kernels;  /* kernels of a network, as tuned (kernels_text.h) */
     struct param_set chosen;                             /* search: the best combination */
-    int combinations, tried, illegal, failed;            /* search: how many combinations */
+    int combinations, tried, illegal, failed;            /* search: numbers of combinations */
     const char *first_illegal;  /* search: the first illegal combination, "wt=12: ...", or NULL */
     const char *ended;  /* search: what ended it, "all", "scale" or "budget" */
     const char *tuned;  /* JSON object of the tuner's search, or NULL */
@@ -229,12 +229,12 @@ struct study_opts {
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
                struct cancel *c, struct study_report **out, struct err *e);
 void study_report_free(struct study_report *r);
-/* Checks that json, the text of the file `name`, is a report of s, which can be given as
+/* Checks that json, the text of the file `name`, is a report of s.  Such a text can be given as
  * reuse_json.  Fails with ERR_SYNTAX or ERR_NAME. */
 bool study_report_check(const struct study *s, const char *name, const char *json, struct err *e);
 const struct study_cell *study_cell(const struct study_report *r, int chosen_case, int variant);
-/* study_ratio returns the measured ratio of a cell (its value / that of the base), study_paper the
- * paper's value, study_paper_ratio the paper's ratio.  They return NAN when it is unknown. */
+/* study_ratio returns the measured ratio of a cell: its value / the value of the base.  study_paper
+ * returns the paper's value, study_paper_ratio the paper's ratio.  NAN: the number is unknown. */
 double study_ratio(const struct study_report *r, int chosen_case, int variant, int metric);
 double study_paper(const struct study_report *r, int chosen_case, int variant, int metric);
 double study_paper_ratio(const struct study_report *r, int chosen_case, int variant, int metric);

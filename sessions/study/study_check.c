@@ -2,8 +2,8 @@
 #include <string.h>
 #include "sessions/study/study_loader.h"
 
-/* Adds the place of a template to the error of its substituted text, and quotes that text: its
- * columns differ from those of the template. */
+/* Adds the place of a template to an error that was found in the filled text of the template.  Also
+ * quotes the filled text, because its columns differ from those of the template. */
 static bool at_template(struct study_loader *l, const struct ynode *scalar, const char *filled,
                         int c)
 {
@@ -15,9 +15,9 @@ static bool at_template(struct study_loader *l, const struct ynode *scalar, cons
     return yaml_load_at(&l->y, scalar);
 }
 
-/* Adds to the error where the study file has the mistake in case c under variant v.  bad: index of
- * the wrong step; -1: the operator; -2: the cache.  If the variant has a session, a wrong step or
- * operator is reported at `session`.  filled: whether *code has the substituted texts. */
+/* Adds to the error the place of a mistake in the study file, for case c under variant v.  bad:
+ * index of the wrong step; -1: the operator; -2: the cache.  If the variant has a session, a wrong
+ * step or operator is reported at `session`.  filled: whether *code has the substituted texts. */
 static bool at_code(struct study_loader *l, int c, int v, int bad, const struct study_code *code,
                     bool filled)
 {

@@ -7,8 +7,8 @@
 #include "sessions/file/session_impl.h"
 #include "sessions/study/study_loader.h"
 
-/* Checks that the id of a study can be part of a file name, since the files of its report have it
- * in their names. */
+/* Checks that the id of a study can be part of a file name, because the report's files are named
+ * after it. */
 static bool check_file_id(struct study_loader *l, const char *id, const struct ynode *node)
 {
     bool ok = isalnum((unsigned char)id[0]);
@@ -34,8 +34,8 @@ static bool get_filled(struct study_loader *l, const struct ynode *map, const ch
     return yaml_at_text(&l->y.doc, yaml_get(map, key), l->y.e);
 }
 
-/* Refuses `more` items if they are too many with the `have` that exist.  Call it before reading
- * them, because reading compares each id with all others. */
+/* Refuses `more` new items if there are too many together with the `have` existing ones.  Call it
+ * before reading the new items, because reading compares each id with all others. */
 static bool room_for(struct study_loader *l, const struct ynode *map, int64_t more, int have)
 {
     if (more <= STUDY_MAX_CELLS - have)

@@ -14,14 +14,15 @@ struct study_loader {
     VEC(const struct ynode *) case_at, variant_at;
 };
 
-/* Read `tune:`, study_read_tune of the study or a variant, study_read_case_tune of a case. */
+/* study_read_tune reads `tune:` of the study or of a variant, study_read_case_tune `tune:` of a
+ * case. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
 bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
 
 /* Reads metrics, findings, `measure` and `scale`.  Call it after reading cases and variants. */
 bool study_read_numbers(struct study_loader *l, const struct ynode *root);
-/* Checks that every cell has an operator or a model.  Call it before study_read_numbers, which
- * needs one. */
+/* Checks that every cell has an operator or a model.  Call it before study_read_numbers, which uses
+ * the operators. */
 bool study_check_operators(struct study_loader *l);
 /* Checks every cell that is no network: substitutes its parameters, builds its operator and applies
  * its steps.  Of a variant with a search, checks only case 0. */

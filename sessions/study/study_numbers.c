@@ -242,8 +242,8 @@ static bool read_findings(struct study_loader *l, const struct ynode *root)
 
 /* --- How to measure --------------------------------------------------------------------------- */
 
-/* A number with its limits; the command line has similar ones.  A value of 0 means the default, and
- * is not checked. */
+/* A number with its limits; the command line has similar limits.  A value of 0 means the default,
+ * and is not checked. */
 struct amount { const char *key; double value, lo, hi; };
 
 static bool in_range(struct study_loader *l, const struct ynode *map, const struct amount *a, int n)

@@ -2,10 +2,10 @@
  * these operators, with the nodes that belong to it, as a program of its own.  The steps that its
  * search finds are then applied to the same tensors in the graph.
  *
- * The variant decides who chooses the layout of a tensor between two parts.  With alt and wp each
- * search chooses a layout, and the graph converts between them.  With fp the search of the first
- * part chooses, with bp that of the second; the search of the other part must keep that layout as a
- * pin. */
+ * The variant decides who chooses the layout of a tensor between two parts.  With alt and wp the
+ * search of each part chooses a layout, and the graph converts between the two layouts.  With fp
+ * only the search of the first part chooses, with bp only the search of the second part; the search
+ * that does not choose must keep the chosen layout as a pin. */
 #include <math.h>
 #include <string.h>
 
@@ -176,8 +176,8 @@ static bool same_layout(struct study_parts *x, const struct study_part *tuned, c
     return ok;
 }
 
-/* Appends lines for part k: "set input_layout given" for an operand from another part, and with fp
- * and bp the layouts that parts tuned before it have fixed. */
+/* Appends lines for part k: "set input_layout given" for each operand from another part; with fp
+ * and bp also steps that set the layouts which earlier searches have fixed. */
 static bool fixed_layouts(struct study_parts *x, int k, const char **line, int *n, struct err *e)
 {
     struct study_part *p = &x->part[k];
@@ -253,7 +253,7 @@ static bool search_part(struct study_parts *x, int k, const struct study_part_se
     struct study_part *p = &x->part[k];
     struct tuning_opts o = *how->opts;
     struct study_search found = {0};
-    /* two for each name of this part; one for each name of a later part, which bp may fix */
+    /* fixed_layouts adds up to two lines per name of this part, and one per name of a later part */
     int most = how->n_steps + (2 + x->n) * PART_NAMES, n = 0;
     const char **line = ARENA_ARRAY(x->a, const char *, most);
     if (!fixed_layouts(x, k, line, &n, e))

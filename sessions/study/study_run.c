@@ -77,7 +77,7 @@ static bool choose_cases(struct study_report *r, const char *names, struct err *
     return true;
 }
 
-/* Adds all options of the tuner to the text of a key; of the weights, the name of their file. */
+/* Adds all options of the tuner to the text of a key; for the weights, adds their file's name. */
 static void add_tune_key(struct str *text, const struct study_tune *t)
 {
     str_printf(text, " %d %s %d %d %d %d %s", t->budget, t->strategy ? t->strategy : "",
@@ -278,7 +278,7 @@ static void take_timing(struct measurement *m, const struct measurement *timed)
     m->total_s += timed->total_s;
 }
 
-/* Measures a ready cell. timed: its result of time_together, or NULL if it was not timed there. */
+/* Measures a ready cell. timed: its result of time_together; NULL: it was not timed there. */
 static bool measure_cell(struct running *run, struct study_cell *cell,
                          const struct measurement *timed, struct err *e)
 {
@@ -319,7 +319,7 @@ static const char *no_combination(struct study_report *r, const struct study_cel
                         cell->first_illegal ? cell->first_illegal : "");
 }
 
-/* Sets the texts and the key of a cell.  On a wrong text, fails the cell and returns false. */
+/* Sets the texts and the key of a cell.  If a text is wrong, the cell fails; returns false. */
 static bool open_cell(struct running *run, struct study_cell *cell, int c, int v,
                       struct study_code *code, struct study_tune *tune)
 {
@@ -341,7 +341,7 @@ static bool open_cell(struct running *run, struct study_cell *cell, int c, int v
     return true;
 }
 
-/* Called before any cell is measured, so that a partial report has all matching cells, too. */
+/* Runs before any cell is measured, so that a partial report also has all reused cells. */
 static void reuse_cells(struct running *run)
 {
     const char *text = run->opts->reuse_json;
@@ -362,7 +362,7 @@ static void reuse_cells(struct running *run)
     json_decref(report);
 }
 
-/* Searches or tunes the schedule of a cell.  It is then READY, FAILED or LEFT, or stays REUSED. */
+/* Searches or tunes a cell's schedule.  The cell is then READY, FAILED or LEFT, or stays REUSED. */
 static bool prepare_cell(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
 {
     const struct study *s = run->s;
@@ -420,7 +420,7 @@ static void time_together(struct running *run, struct study_cell *cell,
             timed[variant[i]] = &out[i].m;
 }
 
-/* Ends a cell.  Returns false to end the study if *e is no cancel and no cell was measured yet. */
+/* Ends a cell.  Returns false to end the study: *e is no cancel, and no cell was measured yet. */
 static bool settle(struct running *run, struct study_cell *cell, struct err *e)
 {
     bool stopped = e->code == ERR_CANCEL;

@@ -394,7 +394,7 @@ void study_text(struct str *out, const struct study_report *r)
 #define LIST_HEAD "study\tcases\tvariants\tof"
 #define LEAST_TITLE 40
 
-/* Lists the studies with titles below the other columns. */
+/* Lists the studies, with the title of each study on lines of its own. */
 static void list_narrow(struct str *out, struct study *const *s, int n, int width)
 {
     struct text_table t = { .align = "lrrl" };

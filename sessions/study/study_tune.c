@@ -9,7 +9,7 @@
 
 /* --- One search ---------------------------------------------------------------------------- */
 
-/* Reads the curve of a run from its records: an earlier call can have measured the trials. */
+/* Reads the curve of a run from its records, because an earlier call can have measured trials. */
 static bool curve_of_records(struct arena *a, const struct tuning *t, const char *file,
                              struct study_search *out, struct err *e)
 {

@@ -5,7 +5,7 @@
 
 /* Whether the study has a tuned variant. */
 bool study_is_tuned(const struct study *s);
-/* Return the tuner's options for a cell; their member `on` says whether it is tuned.
+/* Return the tuner's options for a cell; their member `on` says whether the cell is tuned.
  * study_tune_of returns what the study says, study_tune_scaled also applies --scale and *o. */
 struct study_tune study_tune_of(const struct study *s, int c, int v);
 struct study_tune study_tune_scaled(const struct study_report *r, const struct study_opts *o,

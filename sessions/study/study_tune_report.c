@@ -19,7 +19,7 @@ static void ms(struct str *row, const json_t *o, const char *key)
     str_printf(row, isnan(x) ? "\t-" : "\t%.4g", x);
 }
 
-/* Returns the number of searches whose result a finished run in the records had. */
+/* Returns the number of searches that a finished run in the records has answered. */
 static int answered(const json_t *o)
 {
     const json_t *s;

@@ -136,7 +136,7 @@ static double combine(enum over_cases over, double so_far, double x, int n)
     return NAN;
 }
 
-/* Adds case c to the group of its value of f->by. */
+/* Adds case c to the group of the cases with the same value of the parameter f->by. */
 static void add_to_group(struct study_report *r, const struct study_finding *f,
                          struct study_result *out, int c, double x, bool holds)
 {

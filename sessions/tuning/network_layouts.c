@@ -10,7 +10,7 @@
 
 #define FREE_SHARE 0.2  /* share of the budget or time for searches of the joint stage */
 #define JOINT_MOST 0.4  /* largest share of the time limit for the whole joint stage */
-#define FREE_JOINT 0.75  /* share of the trials of a search of the joint stage that vary layouts */
+#define FREE_JOINT 0.75  /* in a search of the joint stage: share of the trials that vary layouts */
 #define LEAST_FREE 32
 #define TURNS 2
 #define CHEAPER 0.99  /* new layouts must take at most this share of the time with the old ones */
@@ -80,7 +80,7 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
 }
 
 /* Keeps new layouts of a kernel if the network is faster with them. The measurement includes the
- * conversions that they need, because the kernels around it keep their layouts. */
+ * conversions that the new layouts need, because the kernel's neighbours keep their layouts. */
 static bool try_layouts(struct net_tuner *t, const char *spec, int n, const char *const *line,
                         struct err *e)
 {

@@ -18,7 +18,7 @@
                                            * network's time */
 #define LONGEST_ROUND 64
 #define LEAST_ROUNDS 8  /* rounds are so short that a task gets this many on average, if possible */
-#define LEAST_TRIALS 32  /* least trials of the first round: seeds and some others */
+#define LEAST_TRIALS 32  /* least trials of the first round: seeds and some other schedules */
 #define ALONE_LEAST 0.5  /* assumed: a kernel alone takes at least this share of its network time */
 
 /* The search of a task, while it is open. */
@@ -33,10 +33,10 @@ struct net_search {
 
 struct net_rounds {
     struct net_tuner *t;
-    int joint, round;  /* trials for the layouts of one task; trials of one round */
+    int joint, round;  /* joint: trials for the layouts of one task; round: trials of one round */
     int spent, n_rounds;
     double spent_s;  /* seconds of the joint stage, of opening, and of rounds that measured */
-    double shortest_s;                    /* seconds of the shortest of these rounds; 0: none yet */
+    double shortest_s;  /* seconds of the shortest round that measured; 0: no such round yet */
     int n; struct net_search *search;
     struct task_rounds *task;
 };
@@ -165,8 +165,8 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
     return true;
 }
 
-/* Returns the task whose time exceeds its bound the most, among those that are to be searched and
- * that `asked` does not mark; -1: none is left. */
+/* Of the tasks that are to be searched and not marked in `asked`, returns the task whose time
+ * exceeds its bound the most; -1: no such task is left. */
 static int most_to_gain(const struct net_tuner *t, const bool *asked)
 {
     int most = -1;
@@ -213,17 +213,17 @@ static int budget_of(const struct network_tuning_opts *o)
     return o->time_s > 0 ? INT_MAX : o->budget > 0 ? o->budget : NETWORK_BUDGET;
 }
 
-/* Whether the limit is reached. With a time limit, no round begins if one as short as the shortest
- * so far would end after the limit. */
+/* Whether the limit is reached. A time limit counts as reached if another round, as short as the
+ * shortest so far, would not end before the limit. */
 static bool is_spent(const struct net_rounds *r)
 {
     double limit = r->t->o->time_s;
     return limit > 0 ? r->spent_s + r->shortest_s >= limit : r->spent >= budget_of(r->t->o);
 }
 
-/* Returns the time in this search that counts as that of the kernel's present schedule: the best of
- * the seeds. seeds_only: the search tries nothing but seeds. It is then the best of the first two:
- * the kernel without loop steps, and the experts' first choice. */
+/* Returns the time that stands for the kernel's present schedule: the best time of the seeds of
+ * this search. If the search tries only seeds (seeds_only), only the first two count: the kernel
+ * without loop steps, and the experts' first choice. */
 static double seeds_ms(const struct tune_view *v, bool seeds_only)
 {
     double least = INFINITY;

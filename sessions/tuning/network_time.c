@@ -11,9 +11,9 @@
 #define COMPARE_LEAST_S 0.1               /* a shorter comparison shows nothing */
 #define LEAST_FINALS 16                   /* a final takes up to 15 times its sampling time */
 
-/* At the end, both networks are compiled, and measured in turns to find which kernels are faster
- * (two measurements a turn). Then the networks before and after are measured in turns again, and
- * one of these measurements also checks the network after. */
+/* At the end, the old and the new network are compiled, and measured in turns to find which kernels
+ * are faster (two measurements a turn). Then both are measured in turns again, to compare their
+ * whole times; one of these measurements also checks the new network. */
 double network_time_end(const struct network_costs *c, int turns)
 {
     return (4 * turns - 1) * c->plain_s + c->checked_s + 2 * fmax(c->build_s, c->plain_s);

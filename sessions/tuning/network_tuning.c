@@ -14,7 +14,7 @@
 #define LEAST_GAIN 0.03  /* a kernel must be above its bound by this share to be searched */
 #define CLEARLY_LESS 0.97  /* after a cancel, a schedule that was not compared is kept if it takes
                             * less than this share of the time before */
-#define KEPT_BELOW 0.99  /* a new schedule is kept if it takes less than this share */
+#define KEPT_BELOW 0.99  /* a new schedule is kept if its time is below this share of the old */
 #define GRACE_S 20  /* work that cannot be left out may end this many seconds after the limit */
 #define CHECK_SHARE 0.4  /* a check that takes more than this share of the time limit is left out */
 
@@ -74,8 +74,8 @@ bool network_in_turns(struct net_tuner *t, const struct network *old, const stru
     return true;
 }
 
-/* Lowers least[k] to the milliseconds that all calls of task k took together, for every task. 0 in
- * least[k]: no time yet. */
+/* For every task k: lowers least[k] to the milliseconds that all calls of the task took together. 0
+ * in least[k]: no time yet. */
 static void take_times(const struct network *net, const struct network_measurement *m,
                        double *least)
 {
@@ -138,8 +138,8 @@ static void open_kernels(struct net_tuner *t)
     }
 }
 
-/* Replaces the schedule of each kernel that was not searched and has no loop space by the instant
- * schedule (instant.h), so that the two are compared. */
+/* For each kernel that was not searched and has no loop space: replaces the schedule by the instant
+ * one (instant.h), so that the two schedules are compared. */
 static void propose_instant(struct net_tuner *t, const char *kernels_before)
 {
     const char *const *line;
@@ -189,8 +189,8 @@ static void keep_clear(struct net_tuner *t, const char *kernels_before)
     }
 }
 
-/* Measures both networks in turns, and drops the schedules that are no faster inside the network.
- * compare() later checks the ones that stay. */
+/* Measures t->net and the network with the new schedules in turns.  Drops the new schedules that
+ * are no faster inside the network; compare() later checks the others. */
 static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct err *e)
 {
     const struct network *now;
@@ -353,8 +353,8 @@ static struct network_costs costs(const struct net_tuner *t, double began)
     };
 }
 
-/* Whether only measuring the networks already takes clearly more than the time limit. If so, stores
- * this as the reason why no kernel is searched. */
+/* Whether measuring the networks takes clearly more than the time limit, even without a search. If
+ * so, stores this as the reason why no kernel is searched. */
 static bool is_hopeless(struct net_tuner *t, const struct network_costs *c)
 {
     bool is = c->limit_s > 0 && c->spent_s + network_time_end(c, 1) > c->limit_s + GRACE_S;

@@ -30,7 +30,7 @@ struct network_tuning_opts {
     const struct search_sink *view;       /* may be NULL */
 };
 
-/* A kernel and the result of its search.  Kernel i of a list is that of task i of the network.
+/* A kernel and the result of its search.  Kernel i of a list belongs to task i of the network.
  * Times are milliseconds of all its calls in one run of the network. bound_ms: the least time by
  * the roofline. */
 struct tuned_kernel {
@@ -39,13 +39,14 @@ struct tuned_kernel {
     double before_ms, after_ms, bound_ms;
     double gain_ms, expected_ms;  /* the time gained so far, and what the next round may gain */
     const char *why;                      /* why it was not searched; NULL: it was searched */
-    bool late;                   /* whether it was not searched for lack of time or budget */
-    /* whether its schedule was not searched, but compared with the instant one (instant.h) */
+    bool late;                   /* whether time or budget was lacking for its search */
+    /* whether it was not searched, but its schedule compared with the instant one (instant.h) */
     bool instant;
     bool kept;                            /* whether it got a new schedule */
 };
-/* The state of the tuning.  current: the task whose round begins; -1: none.  now_ms: before_ms
- * minus what was gained so far; expected_ms: the most that the next round of a task may gain. */
+/* The state of the tuning.  current: the task whose round begins; -1: no round begins.  now_ms:
+ * before_ms minus the time gained so far.  expected_ms: the most that the next round of any task
+ * may gain. */
 struct network_tuning_view {
     int n; const struct tuned_kernel *kernel;
     int round, current;
@@ -62,7 +63,7 @@ struct network_tuning {
     double before_ms, after_ms;           /* times of the network */
     bool verified, cancelled;
     double measuring_s;  /* the part of the time limit that measuring the network takes */
-    double unchecked_s;  /* estimated time of a check that was left out; 0: none was left out */
+    double unchecked_s;  /* estimated time of a check that was left out; 0: no check was left out */
 };
 
 /* Tunes the kernels of the session's network, and puts the schedules that are faster inside the
@@ -71,9 +72,8 @@ struct network_tuning {
  * continues where a killed one ended, unless each.fresh is set.
  *
  * With a time limit, the network is checked only at the end, and not at all if the check would
- * take too much of the time.  After a cancel before the comparison inside the network, the
- * schedules that were clearly faster in the search stay. What *out points to is allocated in
- * arena a. */
+ * take too much of the time.  If a cancel comes before the comparison inside the network, the
+ * schedules that were clearly faster in the search stay.  The data of *out are in arena a. */
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
                         struct cancel *cancel, struct network_tuning *out, struct err *e);
 #endif

@@ -19,12 +19,13 @@ struct net_tuner {
     struct network_measurement before;    /* measurement of net */
     double plain_s, checked_s;            /* seconds of a measurement without and with a check */
     double check_s;                       /* seconds of the check alone: measured, or an estimate */
-    bool checks;                          /* whether results are checked: the limit leaves time */
+    bool checks;  /* whether results are checked; not if a check takes too much of the limit */
     struct network_time time;
     struct tuned_kernel *kernel;          /* per task of net */
     bool layouts_changed;                 /* whether net differs from first */
     bool chosen;  /* whether choose() has decided which schedules stay */
-    int spent; double spent_s;  /* trials of the joint stage; seconds allotted to its searches */
+    int spent;                            /* trials of the joint stage */
+    double spent_s;                       /* seconds allotted to the searches of the joint stage */
     double paused_s;                      /* seconds spent in views (network_sink) */
     struct search_sink sink;
 };
@@ -35,8 +36,8 @@ const struct search_sink *network_sink(struct net_tuner *t);
 bool network_now(struct net_tuner *t, const struct network **out, struct err *e);
 /* Restores the given schedules (kernels_text.h) in the session. */
 void network_restore(struct net_tuner *t, const char *kernels);
-/* Measures two networks in turns; checks `now` once if t->checks. *old_ms and *now_ms get the least
- * times in milliseconds. */
+/* Measures two networks in turns.  If t->checks is set, also checks the network `now` once. *old_ms
+ * and *now_ms get the least times of the networks in milliseconds. */
 bool network_in_turns(struct net_tuner *t, const struct network *old, const struct network *now,
                       int turns, double *old_ms, double *now_ms, struct err *e);
 bool network_measure(struct net_tuner *t, const struct network *net, bool check,

@@ -11,9 +11,9 @@
  *     workloads:
  *     - c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1
  *
- * The cost model learns from the measured trials.  After the first `measured` trials it predicts
- * the latency of a trial, where it can, instead of a measurement.  In every search, predictions of
- * the model also reward the agents for schedules that are no trials.
+ * The cost model learns from the measured trials.  After the first `measured` trials, the model's
+ * prediction replaces the measurement of a trial, where the model can predict.  In every search,
+ * predictions of the model also reward the agents for schedules that are no trials.
  *
  * Training writes the weights to a file (agents.h).  sessions/pretrain.yaml is shipped;
  * sessions/agents.weights may be. */
@@ -61,7 +61,7 @@ bool pretrain_weights_bytes(struct arena *a, const char *path, bool typed, struc
 /* One search of one workload. */
 struct pretrain_visit {
     const char *workload;
-    int number, of, pass;                                /* number of the visit, from 1 */
+    int number, of, pass;  /* number of the visit, from 1; how many there are; its pass, from 1 */
     /* known: trials whose times came from the records; expected: those with predicted times */
     int trials, measured, known, expected, failed;
     double start_ms, best_ms, seconds;        /* start_ms, best_ms: INFINITY: not measured */
@@ -71,7 +71,7 @@ struct pretrain_visit {
 struct pretrain_opts {
     const char *weights;                 /* path of the file to write */
     bool resume;                         /* whether to continue the training of that file */
-    bool fresh;                          /* whether to measure also what the records know */
+    bool fresh;                          /* whether to measure again what the records have */
     const char *records;                 /* path of the file; NULL: records_path */
     int threads;                         /* threads of kernels; 0: 1 */
     const char *compiler;                /* NULL: the default one */
@@ -93,7 +93,7 @@ struct pretrain_done { int visits, of, resumed; bool finished; };
  * Measurements are recorded, and recorded schedules are not measured again unless o->fresh is set.
  * So a stopped training can be resumed as if it had not stopped. Returns true also after a cancel.
  * ERR_NAME: o->resume is set, but the weights come from another training. ERR_CHANGED: another
- * process wrote the weights file meanwhile. */
+ * process wrote the weights file during the training. */
 bool pretrain_run(const struct pretrain *p, const struct pretrain_opts *o, struct cancel *cancel,
                   struct pretrain_done *out, struct err *e);
 #endif

@@ -15,7 +15,7 @@ struct tuning_opts {
     bool seed_given; uint64_t seed;      /* if not given: the seed of the resumed run, else 1 */
     const char *strategy;  /* NULL: the strategy of the resumed run, else see tune_strategy */
     int joint;                           /* trials for layouts; 0: see plan_of */
-    double time_s;                       /* time limit of the search in seconds; 0: none */
+    double time_s;                       /* time limit of the search in seconds; 0: no limit */
     int levels;                          /* levels of the layout templates: 1 or 2; 0: 1 */
     bool loop_only;
     /* For a GPU: rank by the simulator of measure.gpu.  Times, also in records, are then simulated;
@@ -55,7 +55,7 @@ struct tuning {
     const char *note;                    /* see struct tune_result */
     struct tune_result *result;
     enum search_end end;
-    int trials, replayed;  /* trials of the run; how many the search took from records */
+    int trials, replayed;  /* trials: of the run; replayed: those that came from records */
     double start_ms;  /* time of the session's schedule; INFINITY: unknown */
     double best_ms;                      /* time of the winner; INFINITY: no winner */
     /* The session's schedule and the winner, timed in turns in the final or after it; NULL: not
@@ -83,9 +83,9 @@ bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o);
 
 /* Tunes from the current state of s, which stays unchanged.  view: only its members `view` and
  * `ctx` are used; may be NULL.  A new run enters the records with its first measurement, or when
- * it ends.  A finished run answers only while none of its records is seen to be missing.  If a
- * record cannot be written, raises *cancel and fails.  On failure *out is unchanged; the records
- * keep all earlier trials. */
+ * it ends.  A finished run answers only if it seems to have all its records.  If a record cannot be
+ * written, raises *cancel and fails.  On failure *out is unchanged; the records keep all earlier
+ * trials. */
 bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 const struct search_sink *view, struct cancel *cancel, struct tuning **out,
                 struct err *e);
@@ -103,12 +103,13 @@ bool tuning_open(const struct session *s, const struct tuning_opts *o,
                  const struct search_sink *view, struct cancel *cancel, struct inquiry **out,
                  struct err *e);
 bool tuning_go(struct inquiry *q, int trials, double time_s, struct err *e);
-/* Returns the state of the search; NULL: a finished run answers. */
+/* Returns the state of the search; NULL: there is no search, because a finished run answers. */
 const struct tune_result *tuning_now(const struct inquiry *q);
-/* Compares the best candidates, and ends the run in the records. The run is stored as finished if
- * its space is exhausted or its budget spent, and as settled if it settled; but as stopped if the
- * search ended otherwise, or the winner was not measured alone.  A settled run that was resumed and
- * is stopped stays settled.  compare_s: see struct tune_opts.
+/* Compares the best candidates, and ends the run in the records.  The run is stored as stopped if
+ * the winner was not measured alone.  Else it is stored as finished if its space is exhausted or
+ * its budget spent, as settled if it settled, and as stopped if the search ended otherwise.  A
+ * settled run that was resumed is stored as settled instead of stopped.  compare_s: see struct
+ * tune_opts.
  * Frees q in any case. */
 bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, struct err *e);
 /* Frees q, and ends a run that was begun or resumed as one that was stopped.  q may be NULL. */
@@ -149,8 +150,8 @@ enum { TUNING_MOST_TIMED = TUNE_FINALISTS + 2 };
 int tuning_timed(const struct tune_result *r, struct tuning_timed out[TUNING_MOST_TIMED]);
 /* Returns the index of a candidate in the trials of the view; -1: c is NULL or no trial. */
 int tuning_trial(const struct tune_result *r, const struct tune_candidate *c);
-/* Returns the trial that was the fastest of the search, if it is one of the n that were timed in
- * turns but another one won; else NULL. */
+/* Returns the fastest trial of the search, if it was timed in turns (`timed` has n candidates) and
+ * another candidate won; else NULL. */
 const struct tuning_timed *tuning_lost(const struct tuning_timed *timed, int n,
                                        const struct tune_view *v);
 /* Appends "trial 21 was faster in the search (2.46 ms), 3.12 ms in turns", or that it failed in

@@ -21,7 +21,7 @@ struct inquiry {
     bool fixed;                          /* whether the search must keep all layouts */
     const char *options;                 /* the options as JSON (options_text) */
     struct records *records;
-    /* a run that can answer, and a run that can be resumed; NULL: none */
+    /* finished: a run that can answer; stopped: a run that can be resumed; NULL: no such run */
     const struct record_run *finished, *stopped;
     const struct record_run *other_budget;  /* a stopped run with another budget, or NULL */
     struct record_run fresh;             /* a new run, to be added at its first measurement */

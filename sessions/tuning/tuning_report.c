@@ -21,8 +21,8 @@ static bool new_branch(struct history *h, struct err *e)
     return history_branch_new(h, name, e) && history_goto(h, 0, e);
 }
 
-/* Stores the ledger's measurement after `step` steps of the winner in the current state, if it is
- * right. */
+/* Stores the ledger's measurement of the winner's first `step` steps in the current state.  Does
+ * nothing if the ledger has no measurement of them, or a wrong result. */
 static void set_ledger(const struct tuning *t, struct history *h, int step)
 {
     if (t->ledger && step < t->n_lines && t->ledger[step].outcome == OUTCOME_OK)
@@ -82,8 +82,8 @@ static int by_time(const void *a, const void *b)
     return p != q ? (p < q ? -1 : 1) : (x->trial > y->trial) - (x->trial < y->trial);
 }
 
-/* Appends a candidate, unless the list has it already: the winner of the final may be in both
- * comparisons, the final and that with a start which was too slow for the final. */
+/* Appends a candidate, unless the list has it already.  The winner of the final can be timed twice:
+ * in the final, and in turns with a start that was too slow for the final. */
 static void add_timed(const struct tune_result *r, const struct tune_candidate *c,
                       const struct measurement *m, struct tuning_timed *out, int *n)
 {

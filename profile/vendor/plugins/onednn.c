@@ -18,8 +18,8 @@ struct onednn_candidate {
     /* plain[i]: arg[i] as it is in the caller's row-major buffer; NULL: not a tensor of the
      * caller */
     dnnl_memory_t plain[MAX_ARGS];
-    /* out: index of the result; residual: index of the tensor that is copied into it first, or
-     * -1 */
+    /* indices in arg. out: of the result; residual: with choice.sum, of the tensor that is copied
+     * into the result before a run whose result is read; else -1 */
     int out, residual;
     double seconds;
     char implementation[96], layout[160];
@@ -87,9 +87,9 @@ static dnnl_status_t reorder(struct vendor_handle *h, dnnl_memory_t from, dnnl_m
     return s;
 }
 
-/* Describes the data of t in the caller's buffer. md: the descriptor of t in the library. If its
- * rank differs, it also describes the caller's buffer: t is then the bias of a matrix product, and
- * md a row with the same data. */
+/* Describes the data of t in the caller's buffer. md: the library's descriptor of t. If t and *md
+ * have different ranks, t is the bias of a matrix product, and *md describes it as a row. The
+ * caller's buffer has the same data, so *md describes it too. */
 static dnnl_status_t plain_like(const struct vendor_tensor *t, const dnnl_memory_desc_t *md,
                                 dnnl_memory_desc_t *out)
 {

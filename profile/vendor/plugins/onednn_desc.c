@@ -288,8 +288,8 @@ static dnnl_status_t describe_concat(const struct wish *w, dnnl_primitive_attr_t
                                              w->p->axis, w->md, attr, w->engine);
 }
 
-/* Gives operands of post-operations that have the shape of the result the layout that the library
- * chose for the result. */
+/* Looks which layout the library chose for the result. Requests the same layout for each operand of
+ * a post-operation that has the shape of the result. */
 static void follow_result(struct wish *w, dnnl_primitive_desc_t pd)
 {
     const dnnl_memory_desc_t *y = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);

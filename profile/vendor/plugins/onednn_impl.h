@@ -10,9 +10,9 @@
  * 16 channels.  B_TRANSPOSED: the second matrix of a product column by column. */
 enum form { FORM_ANY, FORM_AUTO, FORM_FIRST, FORM_LAST, FORM_BLOCKED, FORM_B_TRANSPOSED };
 
-/* A request to the library. pool: compute a reduction as a pool. sum: the first post-operation,
- * which adds a tensor, is done by accumulating: the library adds to the result.  The tensor is
- * copied into the result only before the run whose result is read. */
+/* A request to the library. pool: compute a reduction as a pool. sum: compute the first
+ * post-operation, which adds a tensor, by accumulating into the result.  The tensor is copied into
+ * the result only before the run whose result is read. */
 struct choice { enum form form; bool pool, sum; };
 
 /* The descriptors that one candidate requests. The library may choose others (onednn_wants). */
@@ -28,11 +28,11 @@ const struct vendor_tensor *onednn_find(const struct vendor_problem *p, enum ven
 dnnl_status_t onednn_plain(const struct vendor_tensor *t, dnnl_memory_desc_t *md);
 /* Fills the descriptors w->md for the layout. */
 dnnl_status_t onednn_wish(struct wish *w);
-/* Makes the descriptor of the operator with its post-operations. Their operands of the result's
- * shape get the layout of the result. */
+/* Makes the descriptor of the operator with its post-operations. An operand of a post-operation
+ * gets the layout of the result if it has the shape of the result. */
 dnnl_status_t onednn_describe(struct wish *w, dnnl_primitive_desc_t *out);
-/* Returns the descriptor that the primitive expects for a tensor; NULL: the one in w->md. Stores
- * the number of the argument by which the tensor is passed to the primitive. */
+/* Returns the descriptor that the primitive expects for a tensor; NULL: it expects w->md[tensor].
+ * Stores the number of the argument by which the tensor is passed to the primitive. */
 const dnnl_memory_desc_t *onednn_wants(const struct wish *w, dnnl_primitive_desc_t pd, int tensor,
                                        int *arg);
 /* Prints the name of a layout, "nhwc" or "OIhw16i16o": the dims in the order of their strides,

@@ -26,8 +26,8 @@ static struct vendor_tensor *find(struct vendor_problem *p, enum vendor_role rol
     return NULL;
 }
 
-/* Finds the leading dimension of a matrix: *trans is CblasNoTrans if its rows are consecutive
- * elements, CblasTrans if its columns are. Returns false if neither is. */
+/* Finds the leading dimension of a matrix. *trans: CblasNoTrans if each row is consecutive in
+ * memory, CblasTrans if each column is. Returns false if neither rows nor columns are. */
 static bool leading(const struct vendor_tensor *t, CBLAS_TRANSPOSE *trans, blasint *ld)
 {
     int64_t rows = t->shape[t->rank - 2], columns = t->shape[t->rank - 1];
