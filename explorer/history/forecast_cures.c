@@ -237,24 +237,34 @@ static void add_memory_order(struct curing *c, const struct around *r)
     add_order(c, r, order);
 }
 
-/* For each loop, except the innermost one, that does not move the access to another line in one
- * iteration: adds the order in which this loop is innermost.  Adds the memory order, too. */
+/* Adds the order in which the loop at place i is moved to place `to`. */
+static void add_moved(struct curing *c, const struct around *r, int i, int to)
+{
+    int order[MAX_DIMS], n = 0;
+    for (int k = 0; k < r->n; k++) {
+        n += n == to;
+        if (k != i)
+            order[n++] = k;
+    }
+    order[to] = i;
+    add_order(c, r, order);
+}
+
+/* For each loop that does not move the access to another line in one iteration: adds the order in
+ * which this loop is innermost.  Adds the memory order.  For each other loop: adds the order in
+ * which it is outermost, so that the loops inside touch fewer lines. */
 static void add_orders(struct curing *c, int site)
 {
     struct around r;
     if (!find_around(c, site, &r))
         return;
-    for (int i = r.n - 2; i >= 0; i--) {
-        int order[MAX_DIMS], n = 0;
-        if (distance(c->l, site, r.loop[i]) >= c->l->line_bytes)
-            continue;
-        for (int k = 0; k < r.n; k++)
-            if (k != i)
-                order[n++] = k;
-        order[n] = i;
-        add_order(c, &r, order);
-    }
+    for (int i = r.n - 2; i >= 0; i--)
+        if (distance(c->l, site, r.loop[i]) < c->l->line_bytes)
+            add_moved(c, &r, i, r.n - 1);
     add_memory_order(c, &r);
+    for (int i = r.n - 1; i > 0; i--)
+        if (distance(c->l, site, r.loop[i]) >= c->l->line_bytes)
+            add_moved(c, &r, i, 0);
 }
 
 static void add_copies(struct curing *c, int site)

@@ -582,12 +582,18 @@ static void cures_capacity(void **state)
     cure("gmm m=512 k=512 n=512", &c);
     assert_true(c.l->conflicts == 0);
     assert_int_equal(assert_cures(&c, "loop reorder C K N", lines), 0);
-    assert_int_equal(assert_cures(&c, "layout reorder B N K", lines), 1);
+    /* K outermost also loads the column of A for each k. */
+    assert_int_equal(assert_cures(&c, "loop reorder C K M N", lines + 512 * 512), 1);
+    assert_int_equal(assert_cures(&c, "layout reorder B N K", lines), 2);
     int tile = assert_cures(&c, "loop split C K 8\nloop reorder C K.0 M N K.1", 1.098e6);
     assert_true(forecast_is_long(&c.row[tile]) && !forecast_is_long(&c.row[0]));
     for (int i = 0; i < tile; i++)
         assert_false(c.row[i].ok && forecast_is_long(&c.row[i])
                      && c.row[i].misses.l1_misses > c.row[tile].misses.l1_misses);
+    cured_free(&c);
+    cure("c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3", &c);  /* seven rows of Inp serve all of O */
+    assert_string_equal(c.row[0].line, "loop reorder Conv H O");
+    assert_true(c.row[0].misses.l1_misses < c.now.misses.l1_misses / 3);
     cured_free(&c);
     cure(TRANSPOSED, &c);
     assert_cures(&c, "loop split Transpose C 8\nloop reorder Transpose C.0 H C.1", 3 * 16384.0);
