@@ -80,7 +80,8 @@ static void ask_line(struct model *m, const char *line)
         m->overlay = OVERLAY_NONE;
         prompt_open(&m->prompt, ':', str_text(&s));
         model_keep_head(m);
-        const char *held = str_starts(line, "edit ") ? model_held_step(m) : NULL;
+        bool repairs = str_starts(line, "edit ") || streq(line, "%H");
+        const char *held = repairs ? model_held_step(m) : NULL;
         if (held)
             model_info(m, "it does not apply: %s", held);
         if (s.len > 0 && s.data[s.len - 1] == '"')

@@ -154,6 +154,22 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
+/* Appends a line that repairs the held step under the cursor: it inserts the step that the reason
+ * proposes in parentheses, as "(loop reorder C M K N)"; if the reason proposes none, it edits the
+ * held step. */
+static bool put_repair(struct model *m, struct str *out)
+{
+    const char *why = model_held_step(m), *step = why ? strstr(why, "(loop ") : NULL;
+    size_t n = step ? strcspn(step, ")") : 0;
+    bool whole = step && step[n] && !memmem(step, n, "...", 3);
+    if (!whole)
+        return model_fill_in(m, "edit %E %I", out);
+    str_add(out, "insert ");
+    put_row(m, out, 'E');
+    str_printf(out, " %.*s", (int)n - 1, step + 1);
+    return true;
+}
+
 /* Appends the name of a model without its ending.  Characters that would need quotes become -. */
 static void put_model_name(struct str *out, const char *title)
 {
@@ -210,6 +226,8 @@ static bool put_blank(struct model *m, struct str *out, char what)
         return put_layout(m, out, what);
     case 'S': case 'I': case 'E': case 'F':
         return put_row(m, out, what);
+    case 'H':
+        return put_repair(m, out);
     case 'K':
         return put_trial(m, out);
     case 'N':
@@ -256,6 +274,7 @@ static const char *name_of_blank(char what)
         ['T'] = "STAGE", ['D'] = "LOOP", ['X'] = "LOOP", ['P'] = "LOOP", ['A'] = "LOOPS",
         ['C'] = "STAGE", ['R'] = "TENSOR", ['L'] = "TENSOR", ['Y'] = "TENSOR",
         ['O'] = "DIMS", ['Q'] = "NOTATION", ['S'] = "STEP", ['E'] = "STEP", ['F'] = "STEP",
+        ['H'] = "edit STEP LINE",
         ['I'] = "LINE", ['K'] = "TRIAL", ['B'] = "BRANCH", ['N'] = "[COUNT]",
     };
     return names[(unsigned char)what];

@@ -42,7 +42,7 @@ static bool new_branch(struct history *h, const char *base, struct err *e)
     snprintf(name, sizeof name, "%s", base);
     for (int k = 2; has_branch(h, name); k++)
         snprintf(name, sizeof name, "%.30s-%d", base, k);
-    return history_branch_new(h, name, e) && history_goto(h, 0, e);
+    return history_branch_plain(h, name, e);
 }
 
 bool model_enter(struct model *m, const struct program *p, const char *name, bool here,

@@ -196,7 +196,8 @@ static bool play(struct model *m, const char *word, long long n)
 {
     struct lensing *k = &m->lensing;
     if (!k->lens || k->lens->n_touches == 0 || !model_lens_fits(m))
-        return model_say_error(m, "the cache is not simulated yet", "");
+        return model_say_error(m, "the cache is not simulated yet", model_wants_roofs(m)
+                               ? "wait: first the machine is measured for the roofline" : "");
     if (streq(word, "apply"))
         return apply_cure(m);
     k->to_playback = true;

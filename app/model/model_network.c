@@ -328,11 +328,11 @@ void model_network_left_out(const struct model *m, struct str *out)
     }
     if (!branches && !numbers)
         return;
-    str_add(out, ", the steps of kernels without ");
+    str_add(out, ": the steps of the kernels. Not saved: ");
     if (branches)
         str_printf(out, "the other branches of %d kernel%s", branches, branches == 1 ? "" : "s");
-    str_printf(out, "%s: w in a kernel saves it alone, with them",
-               !numbers ? "" : branches ? " and measurements" : "measurements");
+    str_printf(out, "%s. w in a kernel saves that kernel alone, with them",
+               !numbers ? "" : branches ? ", and measurements" : "measurements");
 }
 
 void model_network_show(struct model *m)
@@ -494,7 +494,7 @@ static void say_idle(struct model *m, const struct network *old, const struct ne
 }
 
 /* Says by how much the time of the network has changed, if it was measured before with the same
- * threads and instruction set. */
+ * threads and instruction set; and whether the change is doubtful. */
 static void say_change(struct model *m, const struct network_made *old,
                        const struct network_made *now)
 {
@@ -510,6 +510,10 @@ static void say_change(struct model *m, const struct network_made *old,
     str_add(&text, " (");
     text_change(&text, y->latency.min_ms / x->latency.min_ms - 1);
     str_add_char(&text, ')');
+    if (latency_doubtful(&x->latency) || latency_doubtful(&y->latency))
+        str_printf(&text, "; %s noisy, so the change is doubtful; m measures again",
+                   !latency_doubtful(&x->latency) ? "this time is" :
+                   !latency_doubtful(&y->latency) ? "the time before was" : "both times are");
     model_info(m, "%s", str_text(&text));
     m->message.stays = true;
     str_free(&text);

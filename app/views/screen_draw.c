@@ -456,9 +456,10 @@ static void draw_bar(struct model *m, struct grid *g)
                          && key_binding_has(b, K_ENTER);
             bool cure = b->context == KEYS_LENS && streq(b->line, "lens apply");
             bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
+            bool text = streq(b->line, "compare next");
             bool skip = b == fixed[0] || b == fixed[1] || b == quit || other || shadowed
                      || model_key_refused(m, b) || (cure && !model_lens_on_cure(m))
-                     || (search && !m->tuner.out);
+                     || (search && !m->tuner.out) || (text && m->marking.state < 0);
             if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
                 x = draw_bar_key(m, g, x, b);
         }

@@ -9,7 +9,8 @@
 
 #include "app/ui/text.h"
 
-#define OF_THE_OUTPUT 14                 /* columns of " of the output" */
+#define SHORT_NAME 6                     /* columns of "output" */
+#define LONG_NAME 20                     /* columns of "layout of the output" */
 #define RATIO 10                         /* columns of the ratio to the start */
 
 /* How the rows are written.  won: the winner; won->known is false during the search. */
@@ -113,9 +114,9 @@ static void put_trial(struct doc *d, const struct trial_rows *t, const struct tu
     str_free(&what);
 }
 
-/* Adds two remarks to the heading of the trials, as far as there is room. The first: the layout is
- * that of the output. The second: the time of the start, to which the column `x start` refers; or
- * after the final, how the trials were timed. */
+/* Adds the name of the column of layouts, which are those of the output, to the heading of the
+ * trials, and if there is room a remark: the time of the start, to which the column `x start`
+ * refers; or after the final, how the trials were timed. */
 static void put_what_start(struct doc *d, const struct trial_rows *t)
 {
     struct str text = {0};
@@ -126,15 +127,15 @@ static void put_what_start(struct doc *d, const struct trial_rows *t)
         text_ms(&text, t->v->start_ms);
         str_add_char(&text, ')');
     }
-    int room = t->width - 2 - doc_col(d) - text_width(str_text(&text));
+    int room = t->width - 2 - doc_col(d) - SHORT_NAME - text_width(str_text(&text));
     if (room < 0 && tune_trials_are_samples(t->v, t->won) && text.len > 0) {
         str_clear(&text);
         str_add(&text, " in turns");
-        room = t->width - 2 - doc_col(d) - text_width(str_text(&text));
+        room = t->width - 2 - doc_col(d) - SHORT_NAME - text_width(str_text(&text));
     }
-    if (room >= OF_THE_OUTPUT
-        || (t->width >= TUNE_HEADING_FROM && (room < 0 || text.len == 0)))
-        doc_put(d, STYLE_DIM, " of the output");
+    bool whole = room >= LONG_NAME - SHORT_NAME
+              || (t->width >= TUNE_HEADING_FROM && (room < 0 || text.len == 0));
+    doc_put(d, STYLE_DIM, whole ? "layout of the output" : "output");
     if (room >= 0)
         doc_put(d, STYLE_DIM, str_text(&text));
     str_free(&text);
@@ -150,7 +151,7 @@ void tune_trials_write(struct doc *d, struct arena *a, const struct tune_view *v
         return;
     memcpy(c, v->trial, (size_t)v->n_trials * sizeof *c);
     qsort(c, (size_t)v->n_trials, sizeof *c, by_latency);
-    doc_printf(d, STYLE_DIM, "trial %s   x start stage    layout",
+    doc_printf(d, STYLE_DIM, "trial %s   x start stage    ",
                v->simulated[0] ? "sim.time" : "    time");
     put_what_start(d, &t);
     doc_end(d);

@@ -42,6 +42,9 @@ void view_lens_build(struct model *m, struct pane_doc *p, int width)
     doc_clear(d);
     if (!model_lens_fits(m))
         doc_wrap(d, STYLE_DIM, look.stopped ? "The simulation was cancelled; :lens starts it again."
+                     : model_wants_roofs(m) ? "The cache is simulated after the machine is "
+                                              "measured for the roofline; the top line shows how "
+                                              "far that is."
                      : model_wants_measuring(m) ? "The cache is simulated after the measurement ..."
                      : "Simulating the cache ...", width - 2, 0);
     else if (!k->lens)

@@ -267,7 +267,7 @@ bool history_visit(struct history *h, int position, struct err *e)
     return true;
 }
 
-bool history_branch_new(struct history *h, const char *name, struct err *e)
+static bool add_branch(struct history *h, const char *name, int at, struct err *e)
 {
     if (!check_name(name, e))
         return false;
@@ -275,11 +275,20 @@ bool history_branch_new(struct history *h, const char *name, struct err *e)
         err_set(e, ERR_NAME, "branch \"%s\" already exists", name);
         return err_fix(e, "switch %s, or choose another name", name);
     }
-    int at = history_here(h)->at;
     name = arena_strdup(h->arena, name);
     vec_push(&h->branches, (struct branch){ .name = name, .tip = at, .at = at });
     h->current = h->branches.len - 1;
     return true;
+}
+
+bool history_branch_new(struct history *h, const char *name, struct err *e)
+{
+    return add_branch(h, name, history_here(h)->at, e);
+}
+
+bool history_branch_plain(struct history *h, const char *name, struct err *e)
+{
+    return add_branch(h, name, 0, e);
 }
 
 bool history_fork(struct history *h, const char *name, struct err *e)

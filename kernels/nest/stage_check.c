@@ -6,6 +6,7 @@
 
 #define MAX_VECTOR 256  /* most lanes of a vectorized loop, which is split into machine vectors */
 #define MAX_UNROLLED 4096 /* most statements of one unrolled body (SPEC D.5, validity filter) */
+#define MAX_ORDER 160     /* an order of loops with as many letters is not written out */
 #define MAX_TILE 262144   /* most elements of an accumulator tile: 1 MiB */
 
 /* Checks the extent of a vectorized loop.  Any extent up to MAX_VECTOR is legal: 13 lanes are
@@ -24,9 +25,11 @@ static bool check_vector_extent(const struct stage *s, const struct axis *x, str
 static bool refuse_inside(const struct stage *s, int at, struct err *e)
 {
     const struct axis *x = &s->axis[at];
-    struct str names = {0};
+    struct str names = {0}, order = {0};
     int64_t body = 1;
     int n = 0;
+    for (int i = 0; i < s->n_axes; i++)
+        str_printf(&order, "%s%s", i == at ? "" : " ", i == at ? "" : s->axis[i].name);
     for (int i = at + 1; i < s->n_axes; i++) {
         const struct axis *y = &s->axis[i];
         if (__builtin_mul_overflow(body, y->extent, &body))
@@ -36,10 +39,12 @@ static bool refuse_inside(const struct stage *s, int at, struct err *e)
     }
     err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: loop%s %.300s run%s inside it", x->name,
             s->name, n > 1 ? "s" : "", str_text(&names), n > 1 ? "" : "s");
-    err_fix(e, body > MAX_UNROLLED ? "make %s the innermost loop (loop reorder %s ... %s)"
-               : "make %s the innermost loop (loop reorder %s ... %s) or unroll %.300s",
-            x->name, s->name, x->name, str_text(&names));
+    err_fix(e, body > MAX_UNROLLED ? "make %s the innermost loop (loop reorder %s%s %s)"
+               : "make %s the innermost loop (loop reorder %s%s %s) or unroll %.100s",
+            x->name, s->name, order.len < MAX_ORDER ? str_text(&order) : " ...", x->name,
+            str_text(&names));
     str_free(&names);
+    str_free(&order);
     return false;
 }
 
@@ -197,7 +202,8 @@ static bool refuse_tile(const struct stage *s, int depth, int64_t elems, int ran
                    large ? "" : ", or fuse some of those inside");
 }
 
-/* Checks the size of the accumulator tile, which cache_write makes or the sums need. */
+/* Checks the size of the accumulator tile.  cache_write makes one; sums of a narrow type or of a
+ * tensor block need one anyway. */
 static bool check_tile(const struct stage *s, struct err *e)
 {
     int depth = stage_tile_depth(s), rank = 0;
@@ -233,7 +239,8 @@ static bool check_lanes(const struct stage *s, const char *tile, const char *axi
         if (x->ann != LOOP_VECTORIZE)
             continue;
         err_set(e, ERR_STEP, "the tile of %s at loop %s of %s would be inside the vectorized loop "
-                "%s: its lanes cannot share it", tile, axis, s->name, x->name);
+                "%s: the lanes of a vectorized loop cannot share a tile", tile, axis, s->name,
+                x->name);
         return streq(tile, "cache_write") ? fix_tile(s, i, e)
              : i == 0 ? err_fix(e, "loop serial %s %s", s->name, x->name)
                       : err_fix(e, STAGE_PUT_TILE "%s", s->axis[i - 1].name);

@@ -130,9 +130,14 @@ static inline bool latency_beside_others(const struct latency *l)
 }
 
 /* Whether a quiet machine would probably give other times. */
+static inline bool latency_doubtful(const struct latency *l)
+{
+    return latency_noisy(l) || latency_beside_others(l);
+}
+
 static inline bool measurement_noisy(const struct measurement *m)
 {
-    return latency_noisy(&m->latency) || latency_beside_others(&m->latency);
+    return latency_doubtful(&m->latency);
 }
 /* Whether both kernels were built and run in the same way, so that their times can be compared. */
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);

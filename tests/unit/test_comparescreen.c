@@ -238,7 +238,7 @@ static void branches_can_be_marked(void **state)
     assert_shows(m, "compares it with the current branch");
     type_line(m, "bisect");
     assert_shows(m, "the marked one is not on this branch");
-    assert_shows(m, "bisect 2 3 takes the steps since the two parted; = compares them");
+    assert_shows(m, "bisect 2 3 takes this branch's steps since it left the other one; =");
     press(m, "Esc");
     type_line(m, "goto 2");
     type_line(m, "bisect 3 other");
@@ -366,6 +366,7 @@ static void ablation_has_a_row_per_step(void **state)
     assert_hides(m, "Not the current state");
     assert_shows(m, ":ablate times all again.");
     assert_hides(m, "(Space: next)");                    /* nothing is marked to compare with */
+    assert_hides(m, "Space next text");
     press(m, "Space");
     assert_shows(m, "no state is marked to compare with");
     assert_shows(m, "Without a step it is:");

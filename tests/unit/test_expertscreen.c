@@ -45,6 +45,32 @@ static const char *branch_of(const struct model *m)
     return history_branch(h, history_branch_index(h))->name;
 }
 
+/* A schedule without steps is a branch without steps, also beside a branch with some. */
+static void a_plain_schedule_has_a_branch(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct history *h = m->session->history;
+    struct arena *a = arena_new();
+    const struct program *plain;
+    struct err e;
+    int bad, n, at;
+    assert_true(program_replay(a, GMM, NULL, 0, &plain, &bad, &e));
+    type_line(m, "loop unroll C M");
+    assert_true(model_enter(m, plain, "trial-1", false, &e));
+    assert_string_equal(branch_of(m), "trial-1");
+    history_path(h, history_branch_index(h), &n, &at);
+    assert_true(n == 1 && at == 0);
+    type_line(m, "switch main");
+    history_path(h, history_branch_index(h), &n, &at);
+    assert_true(n == 2 && at == 1);
+    assert_true(model_enter(m, plain, "trial-1", false, &e));
+    assert_string_equal(branch_of(m), "trial-1");        /* no second one */
+    assert_int_equal(history_n_branches(h), 2);
+    arena_free(a);
+    model_free(m);
+}
+
 static void steps_one_by_one(void **state)
 {
     (void)state;
@@ -268,6 +294,7 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_schedule_has_a_branch),
         cmocka_unit_test(steps_one_by_one), cmocka_unit_test(own_work_stays),
         cmocka_unit_test(measured_steps_stay), cmocka_unit_test(threads_of_the_session),
         cmocka_unit_test(accuracy_of_the_session),

@@ -953,6 +953,17 @@ static void test_enter_repairs_a_held_step(void **state)
     press(m, "Enter");
     assert_string_equal(step_of(m), "loop split C M 8 8");
     model_free(m);
+    m = model_on(GMM);                    /* the reason proposes a step */
+    type_line(m, "loop reorder C M K N");
+    type_line(m, "loop vectorize C N");
+    type_line(m, "edit 1 loop reorder C K N M");
+    press(m, ": focus Space steps Enter G Enter");
+    assert_string_equal(str_text(&m->prompt.line), "insert 2 loop reorder C K M N");
+    press(m, "Enter");
+    assert_hides(m, "without effect");
+    assert_string_equal(step_of(m), "loop vectorize C N");
+    assert_null(model_held_step(m));
+    model_free(m);
 }
 
 /* In the list of branches, too, a time that was measured with other settings has a star. */

@@ -133,7 +133,7 @@ static const struct refusal refusals[] = {
     { CONV, "", "loop vectorize Conv O", "loops H, W, I, KH, KW run inside it", "innermost" },
     { CONV, "loop reorder Conv I KH KW W", "loop vectorize Conv H", "W run inside it", "" },
     { "gmm m=64 k=64 n=128", "", "loop vectorize C M", "loops N, K run inside it",
-      "(loop reorder C ... M)" },
+      "(loop reorder C N K M)" },
     { CONV, "loop unroll Conv O;loop unroll Conv H;loop unroll Conv W;loop unroll Conv I",
       "loop unroll Conv KH", "make more than 4096 statements: O(8) H(8) W(8) I(4) KH(3)", "fewer" },
     { CONV, "", "loop parallel Conv KH", "race", "" },
@@ -161,7 +161,7 @@ static const struct refusal refusals[] = {
     { CONV, "", "loop stream Conv", "stored in memory and read again", "loop cache_write Conv" },
     { CONV, "loop inline BiasAdd", "loop stream BiasAdd", "not stored in memory", "" },
     { GEMM, "loop split C K 2;loop reorder C M K.0 N K.1;loop cache_write C at=K.0",
-      "loop stream C", "stored in memory across loop K.0", "in a tile outside of that" },
+      "loop stream C", "stored in memory across loop K.0", "in a tile outside of loop K.0" },
     { GEMM, "loop cache_write C at=M;loop stream C", "loop reorder C K M N",
       "stored in memory across loop K", "" },
     { "x = input n=4 c=8; x1 = add(x, x); x2 = add(x1, x1); x3 = add(x2, x2); x4 = add(x3, x3);"

@@ -179,6 +179,15 @@ static void measuring_again_says_the_change(void **state)
     assert_hides(m, "the network takes");
     hand_in(m, true);
     assert_shows(m, "the network takes 600 µs; before 600 µs (same)");
+    assert_hides(m, "doubtful");
+    noisy_times = true;
+    hand_in(m, true);
+    assert_shows(m, "before 600 µs (same); this time is noisy, so the change is doubtful");
+    hand_in(m, true);
+    assert_shows(m, "(same); both times are noisy");
+    noisy_times = false;
+    hand_in(m, true);
+    assert_shows(m, "(same); the time before was noisy");
     model_free(m);
 }
 
@@ -192,9 +201,8 @@ static void shares_count_what_is_executed(void **state)
     hand_in_spec(m, WINOGRAD, true);
     share = 0.8;
     assert_shows(m, "80.0 GFLOP/s, 40.0 executed; 40 % of peak (100.0)");
-    assert_shows(m, "share:    the share counts the operations that are executed; 1 kernel needs "
-                    "fewer than "
-                    "the definition");
+    assert_shows(m, "share:    the share counts the executed operations, GFLOP/s those of the "
+                    "definition; 1 kernel executes fewer");
     const struct network_task *t = &m->network->timed->net->task[0];
     char direct[32], executed[32];
     snprintf(direct, sizeof direct, " %.1f ", 1e-5 * t->program->base->flops);
@@ -517,7 +525,7 @@ static void times_follow_the_calls(void **state)
     ((struct network_task *)m->network->made->net->task)[conv].count = 2;
     m->data_stamp++;
     screen_refresh(m);
-    assert_shows(m, "Enter opens this kernel with its steps. best ms: its 2 calls together.");
+    assert_shows(m, "Enter opens this kernel with its steps. best ms adds up its 2 calls.");
     assert_shows(m, "time:     400 µs in its 2 calls, 200 µs each, estimated from 1 "
                     "measured call");
     assert_shows(m, "    2   0.400 50.0% ");
@@ -549,9 +557,9 @@ static void the_network_is_cut_and_joined(void **state)
     assert_false(model_run(m, "module cut y"));
     assert_shows(m, "is the result of a kernel already");
     assert_false(model_run(m, "module cut "));
-    assert_shows(m, "Tab offers tensors");
+    assert_shows(m, "to see the tensors, press Tab");
     assert_false(model_run(m, "module cut Add"));        /* its name in the kernel's text */
-    assert_shows(m, "Tab offers tensors");
+    assert_shows(m, "to see the tensors, press Tab");
     assert_shows(m, "inside:   b");
     assert_false(model_run(m, "undo"));
     assert_true(model_run(m, "module join a b"));
@@ -960,6 +968,45 @@ static void the_start_page_opens_a_kernel_in_its_network(void **state)
     unlink("kernels.yaml");
 }
 
+/* On the start page, d deletes the changes of a network and those of its kernels together. */
+static void d_deletes_a_network_and_its_kernels(void **state)
+{
+    (void)state;
+    static const char *const spec[] = { NET, "gmm m=8 k=8 n=8", "gmm m=8 k=8 n=9" };
+    struct session *net, *s;
+    struct err e;
+    int status;
+    pid_t child = fork_child();
+    if (child == 0) {
+        bool ok = session_new(NET, &net, &e);
+        for (int i = 0; ok && i < COUNT_OF(spec); i++) {
+            ok = session_new(spec[i], &s, &e);
+            if (ok && i > 0)
+                session_make_kernel(s, net);
+            s->dirty = true;
+            ok = ok && session_autosave(s, &e);
+        }
+        _exit(ok ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    assert_true(session_new(NET, &net, &e));
+    struct autosave found[4];
+    assert_int_equal(session_autosave_kernels(net, found, COUNT_OF(found)), 2);
+    assert_true(session_autosave_of(net, found));
+    struct model *m = model_on(NULL);
+    for (int i = 0; i < 100 && !(model_entry(m) && streq(model_entry(m)->autosave.path,
+                                                         found[0].path)); i++)
+        press(m, "Down");
+    assert_int_equal(model_entry(m)->kernels, 2);
+    press(m, "d d");
+    assert_shows(m, "the unsaved session is deleted");
+    assert_false(session_autosave_of(net, found));
+    assert_int_equal(session_autosave_kernels(net, found, COUNT_OF(found)), 0);
+    model_free(m);
+    session_free(net);
+}
+
 /* A restored kernel whose steps are those of the network is no choice. */
 static void a_kernel_as_built_is_no_choice(void **state)
 {
@@ -996,8 +1043,8 @@ static void lost_branches_are_told(void **state)
     press(m, "n");
     assert_false(m->out.quit);
     assert_true(model_run(m, "w lost.yaml"));
-    assert_non_null(strstr(str_text(&m->message.text), "saved to lost.yaml, the steps of kernels "
-                           "without the other branches of 1 kernel: w in a kernel"));
+    assert_non_null(strstr(str_text(&m->message.text), "saved to lost.yaml: the steps of the "
+                           "kernels. Not saved: the other branches of 1 kernel. w in a kernel"));
     press(m, "Enter");
     assert_true(model_run(m, "w alone.yaml"));
     assert_string_equal(str_text(&m->message.text), "saved to alone.yaml");
@@ -1057,7 +1104,7 @@ static void scheduling_can_be_cancelled(void **state)
     model_done(m, j);
     job_free(j);
     assert_shows(m, "scheduling cancelled");
-    assert_shows(m, "stale:    kernels have other steps than here; m checks");
+    assert_shows(m, "stale:    the shown kernels lack the newest steps; m checks");
     press(m, "m");
     run_jobs(m);
     assert_shows(m, "verified: true, every kernel");
@@ -1347,6 +1394,7 @@ int main(void)
         cmocka_unit_test(a_killed_network_comes_back_whole),
         cmocka_unit_test(other_work_is_not_offered),
         cmocka_unit_test(the_start_page_opens_a_kernel_in_its_network),
+        cmocka_unit_test(d_deletes_a_network_and_its_kernels),
         cmocka_unit_test(a_kernel_as_built_is_no_choice),
         cmocka_unit_test(lost_branches_are_told),
         cmocka_unit_test(a_cancelled_measurement_resumes),

@@ -238,7 +238,7 @@ static void test_reasons(void **state)
     must_run(h, "loop vectorize C N");
     assert_false(run(h, "move 2 up", &e));
     assert_non_null(strstr(e.text, "cannot vectorize loop N of C: loop K runs inside it"));
-    assert_string_equal(e.fix, "make N the innermost loop (loop reorder C ... N) or unroll K; a "
+    assert_string_equal(e.fix, "make N the innermost loop (loop reorder C M K N) or unroll K; a "
                                "move must leave every other step legal; use e (edit) or d (drop) "
                                "instead");
     history_free(h);
