@@ -290,16 +290,16 @@ static void add_warnings(struct str *out, const struct bench_call *b)
 {
     const struct bench_entry *first = &b->entry[0];
     const struct graph *g = history_current(first->session->history)->program->base;
+    const char *what = b->n_networks > 0 ? "network" : "operator";
     bool noisy = false;
     for (int i = 0; i < b->n_all; i++)
         noisy = noisy || b->result[i].m.latency.noisy;
     for (int i = 0; i < b->n; i++) {
         const struct graph *other = history_current(b->session[i]->history)->program->base;
         if (!streq(other->spec, g->spec))
-            str_printf(out, "note: %c is another %s than A (%.4g and %.4g MFLOP): the ratio"
-                       " is of the times as they are\n", 'A' + i,
-                       b->n_networks > 0 ? "network" : "operator", 1e-6 * other->flops,
-                       1e-6 * g->flops);
+            str_printf(out, "note: %c is another %s than A (%.4g and %.4g MFLOP), so the ratio"
+                       " does not compare schedules of one %s\n", 'A' + i, what,
+                       1e-6 * other->flops, 1e-6 * g->flops, what);
     }
     for (int i = 1; i < b->n; i++) {
         struct str text = {0};

@@ -115,7 +115,7 @@ static bool choose(const struct cli *c, struct session *s, const struct expert_o
     struct arena *a = arena_new();
     struct experts all;
     struct expert_schedule list[MOST_SCHEDULES];
-    struct measurement *m = calloc(1, sizeof *m);
+    struct measurement *m = xcalloc(1, sizeof *m);
     struct expert_rating rating;
     const char *spec = history_spec(s->history);
     struct goal to;

@@ -172,8 +172,8 @@ static void put_result(struct run_call *r, const struct session *s, const struct
         add_meters(&r->loss, kept);
         str_add(&r->loss, " (");
         add_how(&r->loss, old);
-        str_printf(&r->loss, "%s), and this run ", here ? "" : ", another machine");
-        str_printf(&r->loss, cut ? "ended in \"%s\"" : "is of ", outcome_name[m->outcome]);
+        str_printf(&r->loss, "%s), but this run ", here ? "" : ", another machine");
+        str_printf(&r->loss, cut ? "ended in \"%s\"" : "used ", outcome_name[m->outcome]);
         if (!cut)
             add_how(&r->loss, m);
     }
@@ -278,9 +278,8 @@ static int forget_others(const struct run_call *r, const struct opened *o, bool 
 static bool refuse_loss(const struct run_call *r, const char *path, struct err *e)
 {
     struct str meters = {0};
-    err_set(e, ERR_RANGE, "%.200s has %s; saving would overwrite the first, so nothing was saved",
-            path,
-            str_text(&r->loss));
+    err_set(e, ERR_RANGE, "%.200s holds numbers of %s; saving would overwrite the numbers in the "
+            "file. Nothing was saved.", path, str_text(&r->loss));
     add_meters(&meters, r->opts.meters | r->lost);
     if (r->cut)
         err_fix(e, "--limit SECONDS allows more time; -o FILE.yaml writes a new file");

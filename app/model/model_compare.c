@@ -262,8 +262,8 @@ static bool refuse_other_branch(struct model *m, const char *what, const int sta
         shared++;
     str_printf(&s, "bisect takes two steps of one branch, and the %s one is not on this branch",
                what);
-    str_printf(&fix, "bisect %d %d takes the steps since the two parted; = compares them", shared,
-               at);
+    str_printf(&fix, "bisect %d %d takes this branch's steps since it left the other one; = "
+               "compares the two states", shared, at);
     model_say_error(m, str_text(&s), str_text(&fix));
     str_free(&s);
     str_free(&fix);

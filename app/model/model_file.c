@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
 #include "sessions/file/session_network.h"
@@ -369,7 +368,7 @@ void model_discard_entry(struct model *m)
         return;
     }
     str_clear(&m->overwrite);
-    unlink(e->autosave.path);
+    session_autosave_delete(&e->autosave, e->kernels > 0);
     start_read(&m->start);
     m->data_stamp++;
     model_info(m, "the unsaved session is deleted");

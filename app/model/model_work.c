@@ -503,7 +503,7 @@ static void measured(struct model *m, const struct app_job *j)
         say_measured(m, &j->m, stays);
     else if (here && m->message.kind == MESSAGE_INFO
              && str_starts(str_text(&m->message.text), "measured: best"))
-        say_measured(m, here, false);    /* its change can be relative to the state of this job */
+        say_measured(m, here, false);    /* again: the message may name a change from j's state */
     if (other > 0)
         model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
                    other == 1 ? "" : "s");

@@ -176,7 +176,7 @@ bool network_live_tune(struct network_live *l, struct session *s,
                    t.before_ms / t.after_ms);
     else if (ok)
         str_printf(said, "no kernel became faster in the network%s",
-                   t.cancelled ? "; T goes on" : "; a longer search: 0600T");
+                   t.cancelled ? "; T goes on" : "; 0600T searches for 600 s");
     if (ok)
         take_result(&t, out);
     if (ok && t.unchecked_s > 0)

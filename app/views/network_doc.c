@@ -265,9 +265,9 @@ static void put_shares(struct doc *d, const struct network *net, const struct ke
         fewer += t->columns.gflops > 0 && row[i].is.executed < SOME_SKIPPED * row[i].is.flops;
     }
     if (fewer > 0) {
-        str_printf(&text, "the share counts the operations that are executed; %d kernel%s fewer "
-                   "than the definition, which GFLOP/s counts (padding, Winograd)",
-                   fewer, fewer == 1 ? " needs" : "s need");
+        str_printf(&text, "the share counts the executed operations, GFLOP/s those of the "
+                   "definition; %d kernel%s fewer (padding, Winograd)",
+                   fewer, fewer == 1 ? " executes" : "s execute");
         measurement_doc_row(d, "share:", STYLE_NOTE, 0, &text, width);
     }
     if (above > 0) {
@@ -449,7 +449,7 @@ static void put_speed(struct doc *d, const struct network *net, int task,
         return;
     bool algorithm = t->program->n_algorithms > 0;
     str_printf(&text, "%.1f GFLOP/s counts the operations of the %s; %s; the percentage counts "
-               "those that are executed (%.1f GFLOP/s)", 1e-9 * direct / seconds,
+               "only the executed ones (%.1f GFLOP/s)", 1e-9 * direct / seconds,
                algorithm ? "direct form" : "definition",
                algorithm ? "Winograd needs fewer" : "padding is skipped",
                1e-9 * executed / seconds);

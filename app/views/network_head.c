@@ -167,7 +167,7 @@ static void put_verdict(struct doc *d, const struct network *net, const struct n
     struct str text = {0};
     const struct network_measurement *m = k->m;
     if (k->outdated) {
-        str_printf(&text, "kernels have other steps than here%s", k->advice);
+        str_printf(&text, "the shown kernels lack the newest steps%s", k->advice);
         measurement_doc_row(d, "stale:", STYLE_BAD, 0, &text, k->width);
     } else if (!m) {
         str_printf(&text, "no%s", k->advice);

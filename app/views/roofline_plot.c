@@ -174,7 +174,7 @@ const char *roofline_plot_star(const struct roof_step *step, int n)
 {
     for (int i = 0; i < n; i++)
         if (!step[i].r.simulated)
-            return "*: not simulated; inputs and outputs once";
+            return "*: not simulated; bytes of inputs and outputs, each once";
     return "";
 }
 
@@ -209,7 +209,7 @@ void roofline_plot_remark(struct str *out, const struct roof_step *here)
     const struct roofline *r = &here->r;
     str_printf(out, "%.4g GFLOP/s at %.3g FLOP/byte (%s)", r->gflops, r->intensity,
                r->simulated ? "bytes into and out of the simulated L1"
-                            : "inputs and outputs once");
+                            : "bytes of inputs and outputs");
     if (r->bound <= 0)
         return;
     str_printf(out, ": %.0f %% of the %.4g that ", 100 * r->fraction, r->bound);

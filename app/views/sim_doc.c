@@ -479,8 +479,8 @@ static void put_summary(struct doc *d, const struct sim_result *s,
     struct str text = {0};
     if (s->available) {
         if (s->gpu[0])
-            str_printf(&text, "%s by its data sheet, counts of warps, misses of sectors of %d"
-                       " bytes; ", s->gpu, s->sector_bytes);
+            str_printf(&text, "%s as in its data sheet; accesses are counted per warp, misses"
+                       " per sector of %d bytes; ", s->gpu, s->sector_bytes);
         cache_config_print(&text, &s->cache);
         str_printf(&text, "; %.2f s", s->seconds);
         if (s->fraction < 1)

@@ -127,7 +127,7 @@ static void add_start(struct str *s, const struct tune_view *v, const struct tun
 /* Appends that the start has won, and why. */
 static void add_start_won(struct str *s, const struct tune_view *v, const struct tune_winner *w)
 {
-    str_add(s, ", the start: nothing is shown to be faster than this");
+    str_add(s, ", the start: no trial was shown to be faster");
     if (v->best < 0)
         return;
     str_printf(s, " (trial %d: ", v->best + 1);

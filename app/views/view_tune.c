@@ -31,9 +31,10 @@ static void put_nothing(struct model *m, struct doc *d, int width)
         doc_wrap(d, STYLE_PLAIN, "Nothing has been tuned in this session yet.", width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, "t searches layouts and loops together for a faster schedule, from "
-             "where the session is: 1000 measurements, 0300t only 300. It runs in the background; "
-             "at the end the best schedule is the session, or a branch when there are steps "
-             "already. Everything measured is kept: when it was stopped, t goes on.", width - 2, 0);
+             "where the session is. t makes 1000 trials, 0300t makes 300. The search runs in the "
+             "background; at the end the best schedule is the session, or a branch when there "
+             "are steps already. Everything measured is kept: after a stop, t continues.",
+             width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, ":tune 300 time=60 strategy=evo has the choices, :help tune says how "
              "it works.", width - 2, 0);

@@ -18,10 +18,14 @@ static const struct stage *find_stage(const struct program *p, const char *name)
     return s >= 0 ? p->stage[s] : NULL;
 }
 
+/* Whether a loop's name contains `part` as a whole: names are joined by _ and numbered after a dot,
+ * so that KH.0 contains KH but not H. */
 static bool contains(const char *name, const char *part)
 {
-    for (; *name; name++)
-        if (strncasecmp(name, part, strlen(part)) == 0)
+    size_t n = strlen(part);
+    for (const char *at = name; *at; at++)
+        if ((at == name || at[-1] == '_') && strncasecmp(at, part, n) == 0
+            && strchr("._", at[n]))      /* also true at the end of the name */
             return true;
     return false;
 }

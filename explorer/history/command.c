@@ -286,19 +286,25 @@ static bool run_words(struct history *h, const char *line, const struct step_wor
     return true;
 }
 
-/* If the error says that a tile made by cache_write prevents the step: replaces the error's fix by
- * an `edit` command that moves the tile. */
+/* If the error says that the tile of an earlier cache_write prevents a new step: replaces the
+ * error's fix by an `edit` command that moves the tile. */
 static void fix_tile_step(const struct history *h, const char *line, struct err *e)
 {
-    int n, at;
-    char to[64], stage[64], where[64];
+    static const char tile[] = "the tile of cache_write at loop ";
+    int n, at, number;
+    char to[64], more, of[64], stage[64], where[64];
     const int *path = history_path(h, history_branch_index(h), &n, &at);
-    if (sscanf(e->fix, STAGE_PUT_TILE "%63s", to) != 1 || !strstr(e->text, "cache_write")
-        || strstr(line, "cache_write"))
+    const char *why = strstr(e->text, tile);
+    bool earlier = why && strstr(e->text, "cache_write") > why && !strstr(line, "cache_write");
+    if (!earlier || sscanf(e->fix, STAGE_PUT_TILE "%63s %c", to, &more) != 1
+        || sscanf(why + strlen(tile), "%*s of %63s", of) != 1)
         return;
+    if (command_rebases(line) && sscanf(line, "%*s %d", &number) == 1)
+        at = number - 1;                  /* the new step comes before step `number` */
     for (int i = at; i > 0; i--) {
         const struct state *s = history_state(h, path[i]);
-        if (s->held || sscanf(s->step, "loop cache_write %63s at=%63s", stage, where) != 2)
+        if (s->held || sscanf(s->step, "loop cache_write %63s at=%63s", stage, where) != 2
+            || !strcaseeq(stage, of))
             continue;
         err_fix(e, "edit %d loop cache_write %s at=%s puts its tile there", i, stage, to);
         return;

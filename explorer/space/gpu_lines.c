@@ -44,7 +44,6 @@ static void split_axis(struct gpu_writer *w, int axis)
     struct gpu_sizes s = gpu_sizes_of(w->g, w->p, axis);
     struct str split = {0};
     int n = 0;
-    *l = (struct gpu_loops){ 0 };
     if (x->extent == 1 || (x->reduce && s.outer == 1)) {
         l->tile = x->name;
         return;

@@ -92,8 +92,8 @@ static bool read_leaves(struct recovery *t)
     for (int i = 0; i < s->n_axes; i++) {
         int a = axis_of(nest, s->axis[i].name), part = 0;
         if (a < 0 || t->want.n == PLAN_LOOPS)
-            return miss(t, REACHED_NEST, "fuse", "loop %s is no part of one loop of the plain nest",
-                        s->axis[i].name);
+            return miss(t, REACHED_NEST, "fuse",
+                        "loop %s is not part of a single loop of the plain nest", s->axis[i].name);
         if (s->axis[i].extent == 1)
             continue;
         for (int j = 0; j < s->n_axes; j++)
@@ -130,7 +130,8 @@ static bool read_attached(struct recovery *t, const struct program *p)
         if ((i > 0 && at != t->want.consumer) ||
             (at == AT_ROOT && c->inlined != (i + 1 < nest->n_chain)))
             return miss(t, REACHED_NEST, "compute_at",
-                        "%s is elsewhere than the other element-wise nodes", nest->chain[i]);
+                        "%s is not at the same loop as the other element-wise nodes",
+                        nest->chain[i]);
         t->want.consumer = at;
     }
     if (nest->pad) {

@@ -8,7 +8,7 @@
 #include "kernels/nest/lower.h"
 
 #define MOST_TILE 32  /* largest tile that does not divide its axis, unless the axis has cuts */
-#define MOST_VECTORS 4  /* most registers of such a tile of the vector axis */
+#define MOST_VECTORS 4  /* the same limit for the vector axis, in vector registers */
 #define MOST_NEAR (1 << 20)  /* an operand of fewer bytes stays in the caches of a core */
 
 const char *const knob_kind_name[KNOB_KINDS] = {

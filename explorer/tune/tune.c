@@ -198,7 +198,7 @@ static bool measure_winner(struct tune_result *r, const struct tune_opts *o,
     struct measure_opts mo = o->kernels.measure;
     search_show(r->search, "measuring the best");
     if (!p)
-        return err_set(e, ERR_STEP, "its steps do not apply");
+        return err_set(e, ERR_STEP, "the steps of the best point do not apply");
     mo.meters = METER_CLOCK;
     if (o->kernels.simulated) {
         mo.meters = METER_SIM;

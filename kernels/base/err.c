@@ -28,7 +28,8 @@ const char *err_meaning(enum err_code code)
  * has another cause when a file is read or written. */
 static const struct { const char *said, *fix; bool starts; } lacks[] = {
     { "Too many open files in system", "end other programs, or raise fs.file-max", false },
-    { "Too many open files", "raise `ulimit -n`, the files that a process may have open", false },
+    { "Too many open files", "raise `ulimit -n`, the number of files that a process may have open",
+      false },
     { "Resource temporarily unavailable", TOO_MANY, true },
     { "Cannot fork", TOO_MANY, true },
     { "Cannot allocate memory", "free some memory, or raise `ulimit -v`", false },

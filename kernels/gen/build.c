@@ -43,9 +43,8 @@ static void build_lanes(struct unit_build *b, const struct tree *t, struct block
 /* Appends " W.1(2..13)", the range of a loop that was cut, if its bounds are constant. */
 static void add_range(struct str *out, const struct tree *t)
 {
-    bool known = (!t->begin || t->begin->kind == EXPR_CONST) && t->end->kind == EXPR_CONST;
-    if (known)
-        str_printf(out, " %s(%lld..%lld)", t->axis, t->begin ? (long long)t->begin->value : 0,
+    if (t->begin->kind == EXPR_CONST && t->end->kind == EXPR_CONST)
+        str_printf(out, " %s(%lld..%lld)", t->axis, (long long)t->begin->value,
                    (long long)t->end->value - 1);
 }
 
@@ -59,7 +58,7 @@ static void add_note(struct unit_build *b, const struct tree *t, struct block *o
             continue;
         if (t->ann == LOOP_VECTORIZE && b->u->lanes > 1)
             str_printf(&lanes, " %s(%lld)", t->axis, (long long)t->extent);
-        if (t->ann == LOOP_UNROLL && (t->begin || t->end))
+        if (t->ann == LOOP_UNROLL && t->begin)
             add_range(&unrolled, t);
         else if (t->ann == LOOP_UNROLL)
             str_printf(&unrolled, " %s(%lld)", t->axis, (long long)t->extent);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_BOUNDS (MAX_COLUMNS - 45)     /* most columns of a loop's bounds inside its line */
+#define MAX_BOUNDS (MAX_COLUMNS - 45)     /* most columns of the bounds in the line of a loop */
 
 void emit_open(struct emit *m, struct unit *u, struct str *out)
 {
@@ -13,6 +13,7 @@ void emit_open(struct emit *m, struct unit *u, struct str *out)
                         .index = "long" };
     m->buffer = ARENA_ARRAY(u->arena, const char *, f->n_buffers + 1);
     m->touched = ARENA_ARRAY(u->arena, bool, f->n_buffers + 1);
+    m->streamed = ARENA_ARRAY(u->arena, bool, f->n_buffers + 1);
     m->of_thread = ARENA_ARRAY(u->arena, const char *, f->n_buffers + 1);
     m->has_memory = ARENA_ARRAY(u->arena, bool, f->n_buffers + 1);
     m->again = ARENA_ARRAY(u->arena, const char *, u->n_again + 1);
@@ -130,8 +131,8 @@ static void helper_extremum(struct str *out, const struct elem_type *type, const
 }
 
 /* Emits the helper le, which returns 1 where a <= b, or the helper keep, which returns b where a >=
- * 1.  Elsewhere they return 0.  Both choose between values and not between loads: gcc 12
- * vectorizes `c[i] == 1 ? x[i] : y[i]` in groups of 6 wrongly. */
+ * 1.  Elsewhere they return 0.  Both choose between values and not between loads, because gcc 12
+ * wrongly vectorizes `c[i] == 1 ? x[i] : y[i]` in groups of 6. */
 static void helper_mask(struct str *out, const struct elem_type *type, bool keep, int lanes)
 {
     const char *name = keep ? "keep" : "le", *c = type->c;
@@ -189,7 +190,7 @@ static void helper_stream(struct str *out, const struct elem_type *type, int lan
 }
 
 static const char stream_done_helper[] =
-    "/* Streamed stores are seen by all before what follows. */\n"
+    "/* Makes streamed stores visible before any later store. */\n"
     "static inline void stream_done(void)\n{\n"
     "#if defined __SSE__\n    __builtin_ia32_sfence();\n#endif\n}\n";
 

@@ -45,12 +45,13 @@ struct emit {
     int64_t on_stack;                     /* bytes of the visible arrays that are on the stack */
     const char **buffer;                  /* per buffer that is visible here: its C name */
     bool *touched;                        /* per buffer: whether the text uses its name */
+    bool *streamed;                       /* per buffer: whether the text stores past the caches */
     const char **again;  /* names of the copies of pointers (CODE_AGAIN), by number of the copy */
     VEC(struct pointer) pointers;         /* pointers that are visible here */
     const char *prefix;                   /* prefix of the names of index helpers */
     struct str statics;                   /* text of functions that return large local arrays */
-    const char **of_thread;               /* per buffer: the name reserved for its function */
-    bool *has_memory;                     /* per buffer: whether statics has this function */
+    const char **of_thread;      /* per buffer: the name reserved for its function in `statics` */
+    bool *has_memory;                     /* per buffer: whether `statics` has its function */
     VEC(const struct code_term *) shuffles;  /* helper shuffle<k> makes element k */
     int depth;                            /* levels of indentation */
     bool in_parallel;                     /* whether an enclosing loop has an OpenMP pragma */
@@ -84,8 +85,9 @@ void emit_indent(struct emit *m);
 /* Prints e + plus as C, in parentheses if this expression binds looser than min_prec: 0 condition,
  * 4 sum, 5 product, 6 primary. */
 void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec);
-/* Returns the bounds of a loop as text.  If named, and if they are too long for the loop's line,
- * those that are not constant are first assigned to variables, whose names are returned. */
+/* Returns the bounds of a loop as text.  If `named` is true and the bounds are too long for the
+ * line of the loop, first prints variables for the bounds that are not constant, and returns the
+ * names of these variables. */
 struct bounds { const char *begin, *end; };
 struct bounds emit_bounds(struct emit *m, const struct code *c, bool named);
 /* Prints "for (long k = 0; k < 8; k++) {" and claims the name of the variable.  The caller must

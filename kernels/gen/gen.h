@@ -57,8 +57,8 @@ void gen_take_marks(struct arena *a, struct str *text, struct code_lines *lines)
 
 /* A place in the code that accesses memory. Simulated misses are attributed to sites. text:
  * "Inp[n][h.0][...]".  The members `into` and `operand` identify the access in every schedule of
- * the operator.  The access is in the statement that computes tensor `into`; in this statement,
- * `operand` loads of the same tensor come before it. */
+ * the operator.  The access is in the statement that computes tensor `into`; `operand` is
+ * the number of loads of the same tensor before it in this statement. */
 struct site { int buffer; bool is_store; const char *text; int into, operand; };
 
 /* Generates one translation unit, where ELEM is the C type of the elements:

@@ -81,8 +81,8 @@ static bool zeroes(const struct emit *m, const struct code *c)
            is_zero(c->value);
 }
 
-/* Prints "v16 acc0_0 = {0}, acc0_1 = {0};" for item i of b and those after it that also set a
- * register of the same type to zero.  Returns the number of items printed. */
+/* Prints "v16 acc0_0 = {0}, acc0_1 = {0};" for item i of b and the items after it that also set a
+ * register of the same type to zero and have no note.  Returns the number of items printed. */
 static int print_zeroes(struct emit *m, const struct block *b, int i)
 {
     int lanes = m->u->regs.data[b->item[i]->reg].lanes, n = 0;
@@ -91,7 +91,7 @@ static int print_zeroes(struct emit *m, const struct block *b, int i)
     print_type(m, lanes);
     for (; i < b->n && zeroes(m, b->item[i]) && m->out->len - start < 70; i++, n++) {
         struct reg *r = &m->u->regs.data[b->item[i]->reg];
-        if (r->lanes != lanes)
+        if (r->lanes != lanes || (n && b->item[i]->note))
             break;
         claim_register(m, b->item[i]->reg);
         str_printf(m->out, "%s%s = %s", n ? ", " : "", r->name, zero_of(m, lanes));
@@ -165,6 +165,7 @@ static void print_store(struct emit *m, const struct code *c)
         (converts ? stream ? m->needs.narrow.stream : m->needs.narrow.store
                   : stream ? m->needs.stream : m->needs.store)[lanes] = true;
         m->needs.type[lanes] |= converts;
+        m->streamed[c->at.buffer] |= stream;
         str_printf(m->out, "%s%s%d(", narrow_prefix(m, c->at.buffer),
                    stream ? "stream" : "store", lanes);
         emit_address(m, &c->at, true);
@@ -321,7 +322,7 @@ static void print_thread_array(struct emit *m, int buffer)
                             "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n", c);
 }
 
-/* Declares the array of a scope.  A small array is on the stack, and every array of a GPU's thread.
+/* Declares the array of a scope.  A small array, or any array of a GPU's thread, is on the stack.
  * A large array, or one for which the stack has no room, is in static memory of the thread that
  * runs the declaration, so that kernels are reentrant.  If the scope contains a parallel loop, the
  * threads of this loop share the array. */
@@ -479,7 +480,7 @@ static void print_notation(struct str *out, const struct buffer *b)
     str_free(&text);
 }
 
-/* Prints the lines of buffer.holds, `text`: the constants that are stored inside a parameter. */
+/* Prints the lines of `text` (buffer.holds): the constants that are stored inside a parameter. */
 static void print_held(struct str *out, const char *text)
 {
     for (const char *line = text; line && *line; line += *line == '\n') {
@@ -500,10 +501,10 @@ static void print_shapes(struct emit *m, const char *name)
         code_print_shape(m->out, b);
         str_add(m->out, "  ");
         print_notation(m->out, b);
-        str_add(m->out, !b->written ? "read\n" :
-                        b->read     ? "written and read\n" :
-                        b->stream   ? "written past the caches: aligned to its vectors\n" :
-                                      "written\n");
+        str_add(m->out, !b->written    ? "read\n" :
+                        b->read        ? "written and read\n" :
+                        m->streamed[i] ? "written past the caches: aligned to its vectors\n" :
+                                         "written\n");
         print_held(m->out, b->holds);
     }
     str_add(m->out, " */\n");
@@ -521,8 +522,8 @@ static void print_signature(struct emit *m, const char *name)
 
 static bool streams(const struct emit *m)
 {
-    for (int l = 0; l <= GEN_MAX_LANES; l++)
-        if (m->needs.stream[l] || m->needs.narrow.stream[l])
+    for (int i = 0; i < m->u->func->n_buffers; i++)
+        if (m->streamed[i])
             return true;
     return false;
 }

@@ -118,9 +118,14 @@ static void promote_scope(struct unit *u, struct code *scope)
 }
 
 /* Moves the statements of a scope that needs no braces to `out`, the new content of the block
- * `around`, which declares the scope's registers from now on. */
+ * `around`, which declares the scope's registers from now on.  The first statement gets the scope's
+ * note. */
 static void dissolve(struct unit *u, struct code *scope, struct block *around, struct block *out)
 {
+    struct code *first = scope->body.n ? scope->body.item[0] : NULL;
+    if (first && scope->note)
+        first->note = first->note ? arena_printf(u->arena, "%s: %s", scope->note, first->note)
+                                  : scope->note;
     for (int i = 0; i < u->regs.len; i++)
         if (u->regs.data[i].scope == &scope->body)
             u->regs.data[i].scope = around;

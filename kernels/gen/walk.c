@@ -331,11 +331,33 @@ static int64_t add_part(const struct walk *w, const struct walk_node *v,
     return n;
 }
 
+/* Returns the first access of a site among n nodes and inside of them; NULL: there is none. */
+static const struct walk_node *find_access(const struct walk_node *v, int n, int site)
+{
+    const struct walk_node *found = NULL;
+    for (int i = 0; i < n && !found; i++)
+        found = v[i].kind == WALK_ACCESS && v[i].site == (unsigned)site ? &v[i]
+              : v[i].kind <= WALK_IF ? find_access(v[i].body, v[i].n, site) : NULL;
+    return found;
+}
+
+/* Returns the access of a site that a loop moves: that of walk_site_loop if it is inside of the
+ * loop, or else the first one inside; NULL: none is.  Loops of other kernels can have the same
+ * variable. */
+static const struct walk_node *access_in(const struct walk *w, int site, const struct walk_node *l)
+{
+    int i = walk_site_loop(w, site);
+    while (i >= 0 && i != l->loop)
+        i = w->loops.data[i].parent;
+    return i >= 0 ? w->use[site].access : find_access(l->body, l->n, site);
+}
+
 struct walk_way walk_way(const struct walk *w, int site, int loop)
 {
-    const struct walk_node *v = w->use[site].access, *l = find_loop(w->root, w->n_root, loop);
+    const struct walk_node *l = find_loop(w->root, w->n_root, loop);
+    const struct walk_node *v = l ? access_in(w, site, l) : NULL;
     struct walk_way out = { 1, { { 0, w->loops.data[loop].trips } } };
-    if (!v || !l || moves_evenly(v, l->var, &out.part[0].stride) || out.part[0].trips < 2)
+    if (!v || moves_evenly(v, l->var, &out.part[0].stride) || out.part[0].trips < 2)
         return out;
     int64_t left = out.part[0].trips;
     out.n = 0;
@@ -367,7 +389,7 @@ bool walk_ended_early(const struct walk *w)
 
 struct walk_counts { double *iterations, *accesses; };
 
-/* Returns the accesses of n nodes that run `times` times. */
+/* Returns how many accesses n nodes make when they run `times` times. */
 static double count(struct walk *w, const struct walk_node *v, int n, double times,
                     const struct walk_counts *c)
 {

@@ -6,7 +6,7 @@
  *       extent       1      4    56  56   16
  *       stride  200704  50176   896  16    1
  *       neighbours: o+1 at +1, h+1 at +896, w+1 at +16 (floats from element 0)
- *     cells: the index that grew since the cell before
+ *     letter: the index that grew since the element before
  *       line 0  .ooooooooooooooo  n0 o0..15 h0 w0
  *       line 1  wooooooooooooooo  n0 o0..15 h0 w1
  *       ... 12542 more lines
@@ -117,13 +117,21 @@ static void add_bytes(struct str *s, int64_t bytes)
     str_printf(s, u ? "%.1f %s" : "%.0f %s", n, unit[u]);
 }
 
+/* Adds the plural of the element type: "floats", or "f16 elements" for a narrow type. */
+static void add_elements(struct str *s, const struct elem_type *type)
+{
+    str_printf(s, type_is_narrow(type) ? "%s elements" : "%ss", type->c);
+}
+
 static void draw_size(struct picture *pic, struct str *s)
 {
     static const char *const class_name[] = { "bijective", "padded", "duplicating" };
     const struct layout *l = pic->l;
     for (int j = 0; l->rank > 1 && j < l->rank; j++)
         str_printf(s, "%lld %s", (long long)l->shape[j], j + 1 < l->rank ? "x " : "= ");
-    str_printf(s, "%lld %ss, ", (long long)l->elems, l->tensor->type->c);
+    str_printf(s, "%lld ", (long long)l->elems);
+    add_elements(s, l->tensor->type);
+    str_add(s, ", ");
     add_bytes(s, layout_bytes(l));
     str_printf(s, "; %s, expansion %.2f", class_name[l->klass], l->expansion);
     put_prose(pic, s);
@@ -199,7 +207,9 @@ static void draw_neighbours(struct picture *pic, struct str *s)
         str_printf(s, "+1 at %+lld", (long long)(flat_at(pic, idx) - origin));
         idx[k] = 0;
     }
-    str_printf(s, " (%ss from element 0)", pic->l->tensor->type->c);
+    str_add(s, " (");
+    add_elements(s, pic->l->tensor->type);
+    str_add(s, " from element 0)");
     if (n)
         put_prose(pic, s);
     str_clear(s);
@@ -340,8 +350,8 @@ static void draw_lines(struct picture *pic, struct str *s, int max_lines)
     for (int64_t i = 0; i < n; i++)
         draw_line(pic, s, i, digits_of(n - 1));
     pic->out = out;
-    str_add(s, "cells: the index that grew since the cell before");
-    str_add(s, pic->has_jumps ? "; <: none did" : "");
+    str_add(s, "letter: the index that grew since the element before");
+    str_add(s, pic->has_jumps ? "; <: none grew" : "");
     str_add(s, pic->has_copies ? "; capital, *: a copy" : "");
     str_add(s, pic->has_padding ? "; -: padding" : "");
     put_prose(pic, s);

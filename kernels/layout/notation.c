@@ -220,14 +220,15 @@ static bool read_word(struct notation_reader *r, const char *word, int len)
     return read_outer(r, word, n_name, item);
 }
 
-static bool read_paren(struct notation_reader *r, const char *at, bool *open)
+/* Reads the parenthesis at `at`. *open: the column of the ( that is open; 0: none is. */
+static bool read_paren(struct notation_reader *r, const char *at, int *open)
 {
     const int col = (int)(at - r->text) + 1;
-    if ((*at == '(') == *open) {
+    if ((*at == '(') == (*open > 0)) {
         reject(r, col, 1, ERR_SYNTAX, *open ? "parentheses cannot be nested" : ") without (");
         return err_fix(r->e, "(H W) makes one dim of H and W");
     }
-    *open = !*open;
+    *open = *open ? 0 : col;
     if (*open) {
         r->group[r->n_groups] = (struct notation_group){ .first = r->n_items };
         return true;
@@ -244,7 +245,7 @@ static bool read_paren(struct notation_reader *r, const char *at, bool *open)
 
 static bool read_items(struct notation_reader *r)
 {
-    bool open = false;
+    int open = 0;
     const char *at = r->text;
     while (*at) {
         if (isspace((unsigned char)*at)) {
@@ -260,7 +261,7 @@ static bool read_items(struct notation_reader *r)
         }
     }
     if (open) {
-        reject(r, (int)(at - r->text) + 1, 1, ERR_SYNTAX, "this ( has no matching )");
+        reject(r, open, 1, ERR_SYNTAX, "this ( has no matching )");
         return err_fix(r->e, "(H W) makes one dim of H and W");
     }
     return true;

@@ -8,8 +8,8 @@
 
 #define MOST_BY_RULE 9                    /* most statements of a kernel made by the rule */
 #define TENSORS_FIX \
-    "in the command line of the list of kernels, Tab offers tensors; show --what simplified " \
-    "prints them"
+    "to see the tensors, press Tab in the command line of the list of kernels, or run tilescope " \
+    "show --what simplified"
 #define MOST 48  /* most statements of a kernel made by steps: a longer function compiles slowly */
 
 /* --- The rule --------------------------------------------------------------------------------- */

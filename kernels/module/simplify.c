@@ -7,7 +7,7 @@ static const struct simplify_row {
     bool (*run)(struct rewrite *r, int i);
 } table[] = {
     { { "numbers", "arithmetic with one number: affine, clip", true }, pass_numbers },
-    { { "identity", "what changes nothing; chains of reshapes and of transposes", true },
+    { { "identity", "removes no-ops; merges chains of reshapes and of transposes", true },
       pass_identity },
     { { "functions", "spellings of GELU, SiLU, HardSwish, ReLU6 and others", true },
       pass_functions },

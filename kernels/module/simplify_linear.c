@@ -73,7 +73,7 @@ bool pass_scale(struct rewrite *r, int i)
     return false;
 }
 
-/* Whether i is a product with a constant matrix, with or without a bias, and without a function. */
+/* Whether i is a product with a constant matrix, with or without a bias, without an activation. */
 static bool is_projection(const struct rewrite *r, int i)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);

@@ -208,8 +208,9 @@ static bool check_producer(const struct lowering *in, int node, int at, const ch
     const struct stage *outer = in->stage[at];
     for (int i = 0; i <= stage_axis(outer, axis); i++)
         if (outer->axis[i].ann == LOOP_VECTORIZE) {
-            err_set(e, ERR_STEP, "cannot compute %s at loop %s of %s: lanes of the vectorized loop "
-                    "%s cannot share its tile", me, axis, outer->name, outer->axis[i].name);
+            err_set(e, ERR_STEP, "cannot compute %s at loop %s of %s: the lanes of the vectorized "
+                    "loop %s cannot share the tile of %s", me, axis, outer->name,
+                    outer->axis[i].name, me);
             return err_fix(e, "compute it at a loop outside of %s", outer->axis[i].name);
         }
     return true;
@@ -278,8 +279,8 @@ bool lower_streamed_check(const struct lowering *in, int node, struct err *e)
         if (s->axis[i].reduce && !axis_is_fixed(&s->axis[i])) {
             err_set(e, ERR_STEP, "cannot stream %s: its partial sums are stored in memory across "
                     "loop %s and read again", s->name, s->axis[i].name);
-            return err_fix(e, "keep them in a tile outside of that loop: loop cache_write %s",
-                           s->name);
+            return err_fix(e, "keep the partial sums in a tile outside of loop %s: loop "
+                           "cache_write %s", s->axis[i].name, s->name);
         }
     return true;
 }

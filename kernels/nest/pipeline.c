@@ -77,7 +77,7 @@ static const struct tree *staged_tree(struct pipe *x, const struct tree *t)
 /* Refuses to fill the tile by asynchronous copies. */
 static bool refuse_copy(struct low *w, const char *tile, const char *why, const char *fix)
 {
-    err_set(w->e, ERR_STEP, "%s %s, and an asynchronous copy only copies 4, 8 or 16 bytes", tile,
+    err_set(w->e, ERR_STEP, "asynchronous copies of 4, 8 or 16 bytes cannot fill %s: it %s", tile,
             why);
     return err_fix(w->e, "%s", fix);
 }

@@ -437,7 +437,7 @@ static void skip_tree(struct skip *s, const struct tree *t, struct kids *out)
     if (t->kind == TREE_LOOP && (t->ann == LOOP_SERIAL || t->ann == LOOP_PARALLEL))
         t = tighten(s, t);
     bool serial = t->kind == TREE_LOOP && t->ann == LOOP_SERIAL;
-    if (serial && is_empty(p, t))
+    if (t->kind == TREE_LOOP && is_empty(p, t))
         return;
     if (serial && find_ranges(s, t, &r)) {
         for (int i = 0; i + 1 < r.n_at; i++)

@@ -143,8 +143,8 @@ static bool refuse_types(const struct buffer *x, const struct buffer *y, struct 
 {
     err_set(e, ERR_STEP, "%s has elements of type %s, and %s of type %s: tensor cores multiply"
             " elements of one type", x->name, x->type->name, y->name, y->type->name);
-    return err_fix(e, "compute the operand that is a sum in memory (loop compute_root), and copy it"
-                   " with loop cache_read: a tile in which sums are computed has their type");
+    return err_fix(e, "a tile of sums has the type of the sums: compute that operand in memory"
+                   " (loop compute_root), then copy it with loop cache_read");
 }
 
 bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struct tree *t,
@@ -168,5 +168,6 @@ bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struc
     err_set(e, ERR_STEP, "the tensor block of %s is no matrix product: the index of %s or %s "
             "depends on both its rows and its columns", of, buffer[x->source].name,
             buffer[y->source].name);
-    return err_fix(e, "choose a loop of each operand alone: rows of one, columns of the other");
+    return err_fix(e, "for the rows choose a loop that indexes only one operand, for the columns a"
+                   " loop that indexes only the other operand");
 }

@@ -87,7 +87,7 @@ enum store_how { STORE_SET, STORE_ADD, STORE_MAX };    /* = , += , = max(old, ne
 
 struct tree {
     enum tree_kind kind;
-    /* LOOP: for var in [begin, end); NULL bounds mean 0 and extent. */
+    /* LOOP: for var in [begin, end). Both are NULL, which means 0 and extent, or none is. */
     const struct expr *var;
     int64_t extent;
     const struct expr *begin, *end;

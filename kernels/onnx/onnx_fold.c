@@ -213,15 +213,17 @@ static bool fold_statements(struct imp *im, const struct handler *h)
             small &= onnx_shape_elems(&v->shape) <= (onnx_is_int(v->type) ? MAX_FOLD
                                                                           : MAX_FOLD_FLOATS);
     }
-    bool view = false;  /* a result is a float constant in another shape: the statements stay */
+    bool stay = false;  /* a result is a float constant in another shape: the statements stay */
     for (int k = 0; k < im->n->n_out && small; k++) {
         struct value *v = im->n->out[k][0] ? onnx_find_value(im, im->n->out[k]) : NULL;
         if (!v || v->stmt < 0 || v->data)
             continue;
-        view = im->stmt.data[v->stmt].n_in == 0 && im->stmt.data[v->stmt].data->f;
+        bool view = im->stmt.data[v->stmt].n_in == 0 && im->stmt.data[v->stmt].data->f;
         small = fold_value(im, v);
+        v->stmt = view || v->stmt < first ? v->stmt : -1;
+        stay |= view;
     }
-    if (!small || !view)
+    if (!small || !stay)
         take_back(im, first);
     return small;
 }

@@ -409,7 +409,8 @@ static bool emit_loss(struct imp *im, int x, int at, int weight, int *out)
     const char *how = onnx_attr_text(im, "reduction");
     int loss, w, skip, lost;
     if (s.rank + 1 != onnx_shape_of(im, x)->rank)
-        return onnx_refuse(im, "its classes %s do not fit %s", onnx_shape_text(im, &s, "x"),
+        return onnx_refuse(im, "the shape %s of its classes does not fit the shape %s of its "
+                           "scores", onnx_shape_text(im, &s, "x"),
                            onnx_shape_text(im, onnx_shape_of(im, x), "x"));
     memmove(wide.dim + 2, wide.dim + 1, sizeof *wide.dim * (size_t)(wide.rank - 1));
     wide.dim[1] = 1;

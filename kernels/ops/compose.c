@@ -18,12 +18,12 @@
 struct compose {
     struct arena *a;
     struct graph *g;
-    const char *text; /* the current statement, and its line number for errors */
-    int line;
+    const char *text; /* the current statement */
+    int line;         /* its line number, for errors */
     struct err *e;
     struct str spec;           /* the canonical text so far */
     int n_outputs, output[64]; /* the tensors that `output` statements name */
-    const struct elem_type *type;         /* the type that statements have given so far, or NULL */
+    const struct elem_type *type;         /* the type that a statement gave; NULL: none so far */
     VEC(struct graph_statement) statements;
 };
 
@@ -195,11 +195,11 @@ static struct word take_word(struct compose *c, const char **s)
     return w;
 }
 
-/* Takes the graph's element type from a statement.  Fails when an earlier one says another. */
+/* Takes the graph's type from a statement.  Fails when an earlier statement gave another type. */
 static bool take_type(struct compose *c, const struct elem_type *type, int col, int len)
 {
     if (c->type && c->type != type) {
-        reject(c, col, len, ERR_TYPE, "this statement says type=%s, and one before it type=%s",
+        reject(c, col, len, ERR_TYPE, "type=%s contradicts type=%s in an earlier statement",
                type->name, c->type->name);
         return err_fix(c->e, "a graph has one type: say it once, at an input");
     }
@@ -311,9 +311,9 @@ static bool bind(struct splice *s, int sub, int arg)
     return false;
 }
 
-/* Returns the name of a tensor that the statement makes from tensor x of the operator.  If the
- * statement is called like the operator's result (Conv), the tensors keep the operator's names, so
- * that its schedules still apply. */
+/* Returns the name in the whole graph for tensor x of the operator.  If the statement has the name
+ * of the operator's result (Conv), x keeps the name that it has in the operator, unless that name
+ * is taken.  Schedules of the operator then still apply. */
 static const char *spliced_name(const struct splice *s, const struct tensor *x)
 {
     const struct tensor *result = &s->sub->tensor[s->sub->node[s->sub->n_nodes - 1].out];
@@ -375,7 +375,7 @@ static void rename_dims(struct splice *s, const struct node *n)
 }
 
 /* Names the variable of a pick (gather) after the statement.  Picks of two statements then have
- * different variables, also when one is inlined into the other. */
+ * different variables, even if one statement is inlined into the other. */
 static void rename_pick(struct splice *s, const struct node *n)
 {
     if (n->body->kind != VAL_PICK)
@@ -426,7 +426,7 @@ static bool any_rank_operator(struct compose *c, const struct statement *st,
     return true;
 }
 
-/* Makes the random data of given tensors that are indices or conditions whole numbers. */
+/* Makes random indices of a gather, and random conditions of a where, whole numbers. */
 static void note_whole(const struct compose *c, const struct statement *st)
 {
     const struct val *body = c->g->node[c->g->n_nodes - 1].body;
@@ -483,11 +483,12 @@ static bool add_operator(struct compose *c, const struct statement *st)
 
 static bool add_outputs(struct compose *c, const char *s)
 {
-    while (*s) {
+    do {
         int col, t;
         const char *name = take_name(c, &s, &col);
         if (!*name)
-            return reject(c, col, 1, ERR_SYNTAX, "output takes tensor names");
+            return reject(c, col, 1, ERR_SYNTAX, "output takes tensor names")
+                || err_fix(c->e, "name the results, as in `output y`, or leave the statement out");
         if (!known(c, name, col, &t))
             return false;
         if (c->g->tensor[t].producer < 0)
@@ -498,7 +499,7 @@ static bool add_outputs(struct compose *c, const char *s)
                           COUNT_OF(c->output));
         c->output[c->n_outputs++] = t;
         s += *s == ',';
-    }
+    } while (*s);
     return true;
 }
 
@@ -506,8 +507,7 @@ static bool add_outputs(struct compose *c, const char *s)
 static void add_canonical(struct compose *c)
 {
     bool blank = false;
-    if (c->spec.len)
-        str_add(&c->spec, "; ");
+    str_add(&c->spec, c->spec.len ? "; " : "");
     for (const char *s = c->text; *s; s++) {
         if (isspace((unsigned char)*s)) {
             blank = true;
@@ -538,7 +538,7 @@ static bool add_statement(struct compose *c, const char *text)
     return add_operator(c, &st);
 }
 
-/* Fails when the graph reads indices from a tensor, but its type is narrow and would round them. */
+/* Fails when a graph of a narrow type reads indices from a tensor: the type would round them. */
 static bool check_picks(struct compose *c)
 {
     for (int n = 0; n < c->g->n_nodes; n++)

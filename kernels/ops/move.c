@@ -233,7 +233,7 @@ const struct op_family concat_family = {
     .help = "Concat[n][c][h][w] = Inp[n][c][h][w] while c is a channel of Inp, then the channels "
             "of Inp2, and of Inp3 and Inp4 where c3= and c4= are given.",
     .data_params = DATA_DIMS,
-    PARAMS(ROWS_DIMS(OP_UNSET), ROW_SIZE("c2", "channels of the second"),
+    PARAMS(ROWS_DIMS(OP_UNSET), ROW_SIZE("c2", "channels of Inp2, the second input"),
            { "c3", 0, 0, MAX_SIZE, "channels of a third input, 0: none", NULL },
            { "c4", 0, 0, MAX_SIZE, "channels of a fourth input, 0: none", NULL }),
     .build = build_concat,

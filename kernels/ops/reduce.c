@@ -137,7 +137,7 @@ const struct op_family reduce_family = {
             "the mean (Mean).  With k= (and l=) there are more dims, and the last one is reduced.",
     .data_params = DATA_LINES,
     PARAMS(ROWS_LINES,
-           { "f", REDUCE_SUM, 0, REDUCE_MEAN, "what is made of a row", reduce_words }),
+           { "f", REDUCE_SUM, 0, REDUCE_MEAN, "how a row is reduced", reduce_words }),
     .build = build_reduce,
 };
 

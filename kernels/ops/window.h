@@ -62,7 +62,7 @@ int window_input(struct graph *g, const struct op_family *f, const int64_t *v, i
 /* Rows of the parameter tables of these families. */
 #define ROW_STEP(name, def, least, text) { name, def, least, MAX_STEP, text, NULL }
 #define ROW_N { "n", OP_UNSET, 1, MAX_SIZE, "batch, 1 unless given", NULL }
-#define ROW_W ROW_PART_OF("w", "input columns, before padding; as h unless given")
+#define ROW_W ROW_PART_OF("w", "input columns, before padding; h unless given")
 #define ROWS_HW ROW_SIZE("h", "input rows, before padding"), ROW_W
 #define ROWS_DHW ROW_SIZE("depth", "input planes, before padding"), ROWS_HW
 

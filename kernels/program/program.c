@@ -185,8 +185,8 @@ static bool rebuild(struct program *draft, const struct step *cause, struct err 
         err_set(e, ERR_STEP, "after `%s`, step %d `%s` would no longer apply: %s", cause->text,
                 i + 1, draft->steps[i], why.text);
         return err_fix(
-            e, "set layouts before loops: undo to step %d, apply this, then apply the loop steps "
-               "again",
+            e, "set layouts before loops: undo to step %d, apply the new step, then apply the "
+               "loop steps again",
             i);
     }
     return true;

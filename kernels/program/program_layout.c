@@ -247,7 +247,7 @@ bool program_own_layouts(const struct program *p, const struct step *s, struct e
 {
     if (p->variant != VARIANT_OL)
         return true;
-    err_set(e, ERR_STEP, "variant ol fixes every layout, so that this step cannot change one");
+    err_set(e, ERR_STEP, "variant ol fixes every layout, so this step cannot change any");
     err_fix(e, "apply `set variant alt` first");
     return blame_target(e, s);
 }

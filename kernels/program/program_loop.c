@@ -307,8 +307,8 @@ static bool step_compute_at(struct program *d, const struct step *st, int node,
     if (!tile_form(st, &form, e))
         return false;
     if (node > outer && st->n_opts > 0) {
-        err_set(e, ERR_STEP, "%s reads %s and has no tile there", d->stage[node]->name,
-                d->stage[outer]->name);
+        err_set(e, ERR_STEP, "%s reads %s, so compute_at makes no tile for scope= and pad=",
+                d->stage[node]->name, d->stage[outer]->name);
         return err_fix(e, "leave out scope= and pad=");
     }
     struct stage *s = ARENA_DUP(d->arena, d->stage[node], 1);
@@ -422,7 +422,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
         if (s->attach < 0 && !s->inlined) {
             err_set(e, ERR_STEP, "%s is neither computed at another node's loop nor inlined",
                     s->name);
-            err_fix(e, "it has loops of its own already: only compute_at and inline are undone");
+            err_fix(e, "it already has loops of its own; compute_root only undoes compute_at and"
+                       " inline");
             return blame_target(e, st);
         }
         *out = stage_new(d->pool, d->graph, node, d->layout[d->graph->node[node].out]);

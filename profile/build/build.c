@@ -444,7 +444,8 @@ static bool explain(const struct compiler *cc, int cpu_s, const struct objcache_
         return err_fix(e, "unroll less");
     }
     if (ended_by(res, SIGXFSZ, "File size limit exceeded")) {
-        err_set(e, ERR_ENV, "%s may not write a file as large as this kernel's", cc->name);
+        err_set(e, ERR_ENV, "%s must write a file for this kernel that is larger than the "
+                "file size limit", cc->name);
         return err_fix(e, "raise `ulimit -f`");
     }
     if (!was_spared(cc, res, e))

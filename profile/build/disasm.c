@@ -170,12 +170,12 @@ static void print_function(struct listing *t, const char *name, int name_len, in
 }
 
 /* Whether `name` names a part of function `symbol` that the compiler made a function of its own.
- * clang's bodies of parallel loops (.omp_outlined) do not name their function: they count for every
- * symbol, and the first one gets them. */
+ * clang's bodies of parallel loops (.omp_outlined, .omp_outlined.1) do not name their function.
+ * They count for every symbol, and the first one gets them. */
 static bool is_part(const char *name, size_t len, const char *symbol)
 {
     size_t n = strlen(symbol);
-    if (len > 13 && strncmp(name, ".omp_outlined", 13) == 0)
+    if (len >= 13 && strncmp(name, ".omp_outlined", 13) == 0)
         return true;
     return len > n && strncmp(name, symbol, n) == 0 && name[n] == '.';
 }

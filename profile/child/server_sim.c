@@ -74,8 +74,8 @@ static struct simdetail *open_detail(struct shared_sim *s, struct cachesim *cach
         d->detail = (struct sim_detail){ .n_tensors = d->detail.n_tensors };
         if (many)
             snprintf(d->detail.reason, sizeof d->detail.reason,
-                     "the kernel makes %.3g accesses, too many to look at one by one without "
-                     ":sim_budget %.1e or run --sim-budget %.1e", w->all, enough, enough);
+                     "the kernel makes %.3g accesses, too many to record one by one; use "
+                     "`:sim_budget %.1e` or `run --sim-budget %.1e`", w->all, enough, enough);
         else
             snprintf(d->detail.reason, sizeof d->detail.reason,
                      "the detail has room for %d marked loops and %llu lines of memory; the kernel "

@@ -160,7 +160,7 @@ static void add_metrics(const struct range_session *s, const struct event *event
         if (isfinite(v) && v >= 0)
             counts_add(out, event[i].name, v);
         else
-            miss(out, event[i].name, "CUPTI's value is not a count");
+            miss(out, event[i].name, "CUPTI returned no valid value");
     }
 }
 

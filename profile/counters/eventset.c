@@ -88,7 +88,7 @@ static bool read_head(struct reader *r)
         err_set(r->e, ERR_SYNTAX, "SHORT, METER, CPU, EVENTSET, METRICS or LONG was expected");
         return wrong_at(r, r->line, strcspn(r->line, " \t"));
     }
-    return text[0] || (err_set(r->e, ERR_SYNTAX, "there is nothing after it"),
+    return text[0] || (err_set(r->e, ERR_SYNTAX, "this key needs a text after it"),
                        wrong_at(r, r->line, strlen(r->line)));
 }
 
@@ -124,8 +124,8 @@ static bool event_known(struct reader *r, const char *at, const char *text)
         && (name.type == PERF_SOFTWARE) == streq(meter, meter_name[METER_ID_PERF_SW]))
         return true;
     bool other = perf_find(text, &name);
-    err_set(r->e, ERR_NAME, other ? "%s is not an event of the meter %s" : "no event %s of %s",
-            text, meter);
+    err_set(r->e, ERR_NAME, other ? "%s is not an event of the meter %s"
+                                  : "there is no event %s for the meter %s", text, meter);
     for (; n < COUNT_OF(list) && perf_name_at(n, candidate[n]); n++)
         list[n] = candidate[n];
     const char *near = str_nearest(text, list, n);
@@ -432,8 +432,8 @@ bool event_set_fits(const struct event_set *s, struct counts *why)
     char vendor[64];
     if (!s->cpu[0] || (machine_cpu_vendor(vendor, sizeof vendor) && streq(vendor, s->cpu)))
         return true;
-    counts_refuse(why, "the event set %.40s has raw events of %.40s, and this CPU is %s: choose"
-                       " another (tilescope meters --events)", s->name, s->cpu,
+    counts_refuse(why, "the event set %.40s is only for %.40s CPUs, but this CPU is %s: choose"
+                       " another set (tilescope meters --events)", s->name, s->cpu,
                   vendor[0] ? vendor : "unknown");
     return false;
 }

@@ -216,7 +216,6 @@ static bool look_at(const struct cuda_device *d, const struct device_buffer *b, 
                     bool *damaged, struct err *e)
 {
     uint16_t before[GUARD_HALVES], behind[GUARD_HALVES];
-    *damaged = false;
     if (!CALL(d, cuMemcpyDtoH_v2, (before, b->at - GUARD_BYTES, GUARD_BYTES))
         || !CALL(d, cuMemcpyDtoH_v2, (behind, b->at + b->bytes, GUARD_BYTES)))
         return false;

@@ -3,7 +3,7 @@
 #include "kernels/base/arena.h"
 #include "profile/cuda/library.h"
 
-#define LAST_FAULT 720  /* codes from CUDA_ILLEGAL_ADDRESS to 719 count as a kernel's fault */
+#define LAST_FAULT 719  /* codes from CUDA_ILLEGAL_ADDRESS to this count as a kernel's fault */
 
 bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struct err *e)
 {
@@ -11,7 +11,7 @@ bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struc
     if (code == 0)
         return true;
     enum err_code kind = code == CUDA_LAUNCH_TIMEOUT ? ERR_TIMEOUT
-                       : code >= CUDA_ILLEGAL_ADDRESS && code < LAST_FAULT ? ERR_CRASH
+                       : code >= CUDA_ILLEGAL_ADDRESS && code <= LAST_FAULT ? ERR_CRASH
                        : code >= CUDA_INVALID_IMAGE && code <= CUDA_NOT_FOUND ? ERR_COMPILE
                                                                               : ERR_ENV;
     if (d->cuGetErrorName(code, &name) != 0 || !name)

@@ -19,7 +19,7 @@ static void *open_file(const struct cuda_library *l, struct err *e)
         if (i == 0)
             snprintf(why, sizeof why, "%s", said ? said : "dlopen gives no reason");
     }
-    err_set(e, ERR_ENV, "%s is not here: %s", l->what, why);
+    err_set(e, ERR_ENV, "%s cannot be loaded: %s", l->what, why);
     err_fix(e, "%s, or name the library in %s", l->fix, l->variable);
     return NULL;
 }

@@ -131,14 +131,13 @@ static int64_t size_bytes(const char *text)
     return n > 0 && n < (1LL << 40) ? n << shift : 0;
 }
 
-/* Reads one cache from sysfs, which gives a fully associative cache 0 ways. */
-static void read_cache(struct machine *m, int index)
+/* Reads a cache of this level from sysfs. A cache with 0 ways in sysfs is fully associative. */
+static void read_cache(struct machine *m, int index, int level)
 {
     struct str text = {0};
     struct cache_geometry g = {0};
     struct err ignored;
     bool data = read_index(index, "type", &text) && !streq(str_text(&text), "Instruction");
-    int level = read_index(index, "level", &text) ? atoi(str_text(&text)) : 0;
     if (read_index(index, "size", &text))
         g.size_bytes = size_bytes(str_text(&text));
     if (read_index(index, "coherency_line_size", &text))
@@ -167,7 +166,7 @@ static void read_caches(struct machine *m)
 {
     struct str text = {0};
     for (int i = 0; i < 8 && read_index(i, "level", &text); i++)
-        read_cache(m, i);
+        read_cache(m, i, atoi(str_text(&text)));
     str_free(&text);
 #ifdef _SC_LEVEL1_DCACHE_SIZE
     ask_sysconf(&m->l1d, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL1_DCACHE_ASSOC,
@@ -226,12 +225,10 @@ int64_t machine_memory_available(void)
     return left > 0 && (bytes == 0 || left < bytes) ? left : bytes;
 }
 
-/* Whether there is a CPU event source; hybrid x86 has cpu_core and cpu_atom, Arm armv8_pmuv3_0
- * and others. */
-bool machine_has_pmu(void)
+bool machine_lists_pmu(const char *sources)
 {
     bool found = false;
-    DIR *dir = opendir("/sys/bus/event_source/devices");
+    DIR *dir = opendir(sources);
     struct dirent *d;
     while (dir && !found && (d = readdir(dir)) != NULL)
         found = streq(d->d_name, "cpu") || str_starts(d->d_name, "cpu_")
@@ -239,6 +236,11 @@ bool machine_has_pmu(void)
     if (dir)
         closedir(dir);
     return found;
+}
+
+bool machine_has_pmu(void)
+{
+    return machine_lists_pmu("/sys/bus/event_source/devices");
 }
 
 void machine_read(struct machine *m)
@@ -294,7 +296,8 @@ void machine_date(char *out, size_t n)
         strftime(out, n, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* Returns the part "2 cores" of a fingerprint, and its length in *n; NULL: there is none. */
+/* Returns the part "2 cores" of a fingerprint, and its length in *n; NULL: there is no such
+ * part. */
 static const char *cores_part(const char *text, size_t *n)
 {
     for (const char *p = strstr(text, " | "); p; p = strstr(p + 1, " | ")) {
@@ -302,7 +305,8 @@ static const char *cores_part(const char *text, size_t *n)
         const char *unit = p + 3 + digits;
         if (digits == 0 || !str_starts(unit, " core"))
             continue;
-        *n = digits + strcspn(unit, "|") - 1;
+        const char *end = strstr(unit, " | ");
+        *n = end ? (size_t)(end - p) - 3 : strlen(p + 3);
         return p + 3;
     }
     return NULL;

@@ -24,7 +24,11 @@ int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermo
  * be read. */
 bool machine_cpu_text(const char *path, struct str *out);
 uint64_t machine_cpu_hash(void);         /* hash of the CPU's model and features */
-bool machine_has_pmu(void);
+/* Whether a folder of event sources has one of a CPU. Its name is "cpu" on most machines,
+ * "cpu_core" or "cpu_atom" on hybrid x86, and "armv8_pmuv3_0" or similar on Arm. False: it has
+ * none, or it cannot be read. */
+bool machine_lists_pmu(const char *sources);
+bool machine_has_pmu(void);              /* machine_lists_pmu for Linux's own folder */
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
 /* The maker of the CPU, and the maker's numbers for it; "" and 0: unknown. */
 struct machine_cpu { char vendor[16]; int family, model; };

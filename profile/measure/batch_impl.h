@@ -65,4 +65,7 @@ bool batch_build_end(struct shop *s, bool wanted, struct err *e);
 /* batch_time.c: checks and times one compiled candidate. False: cancelled, or the environment
  * failed. */
 bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e);
+/* Whether a candidate with these samples is near the fastest time, best_s. The checked call of a
+ * long kernel counts too, because it is disturbed as rarely as a single sample. */
+bool batch_is_near(double best_s, double first_call_s, const struct summary *s);
 #endif

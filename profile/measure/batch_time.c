@@ -81,12 +81,10 @@ static bool look_longer(struct measure_job *j, struct samples *s, struct err *e)
     return ok;
 }
 
-/* Whether the candidate's time is near the fastest time. The checked call of a long kernel counts
- * too, because it is disturbed as rarely as a single sample. */
-static bool is_near(const struct batch *b, const struct measure_job *j, const struct summary *s)
+bool batch_is_near(double best_s, double first_call_s, const struct summary *s)
 {
-    double least = j->first_call_s >= SAMPLING_LONG_S ? fmin(s->min, j->first_call_s) : s->min;
-    return least < (s->spread > STATS_NOISY ? NEAR_NOISY : NEAR) * b->best_s;
+    double least = first_call_s >= SAMPLING_LONG_S ? fmin(s->min, first_call_s) : s->min;
+    return least < (s->spread > STATS_NOISY ? NEAR_NOISY : NEAR) * best_s;
 }
 
 /* Samples a candidate. If candidates can be given up and the checked call was long, takes one
@@ -114,7 +112,8 @@ static bool sample(struct batch_run *r, struct candidate *x, struct err *e)
     if (limit_s > 0 && j->first_call_s > limit_s + FIRST_CALL_S)
         return take_first_call(x, e);
     if (!look_once(j, limit_s, &s, e)
-        || (is_near(b, j, &s.of[SERIES_KERNEL]) && !look_longer(j, &s, e)))
+        || (batch_is_near(b->best_s, j->first_call_s, &s.of[SERIES_KERNEL])
+            && !look_longer(j, &s, e)))
         return false;
     x->item->given_up = limit_s > 0 && s.of[SERIES_KERNEL].min > limit_s;
     return measure_take(j, &s, e);

@@ -143,13 +143,21 @@ bool measure_start(struct measure_job *j, const struct program *p, const struct 
     return true;
 }
 
+void measure_drop_times(struct measurement *m)
+{
+    m->latency = m->cold_latency = (struct latency){ 0 };
+    m->gflops = m->executed_gflops = m->peak_gflops = m->peak_fraction = m->load = 0;
+    m->cold_method[0] = m->peak_reason[0] = m->threads_note[0] = m->measured_at[0] = '\0';
+    m->huge_asked = false;
+    m->huge_bytes = m->huge_of_bytes = 0;
+    m->measurements = 0;
+}
+
 /* Clears times and ratios of a kernel that turned out to be wrong in a later phase. */
 static void take_back(struct measurement *m)
 {
     m->verified = false;
-    m->latency = m->cold_latency = (struct latency){ 0 };
-    m->gflops = m->executed_gflops = m->peak_gflops = m->peak_fraction = 0;
-    m->cold_method[0] = m->peak_reason[0] = '\0';
+    measure_drop_times(m);
     for (int i = 0; i < VENDOR_COUNT; i++)
         m->baseline[i].ratio = 0;
 }

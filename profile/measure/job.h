@@ -120,6 +120,8 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
 bool measure_start(struct measure_job *j, const struct program *p, const struct measure_opts *o,
                    struct measurement *m, struct err *e);
 void measure_end(struct measure_job *j, bool ok, const struct err *e);
+/* Clears the times of the kernel, and what was noted when they were taken. */
+void measure_drop_times(struct measurement *m);
 /* Whether the program caused an error, and not a cancel or the environment. */
 bool measure_is_result(const struct err *e);
 enum outcome measure_outcome(enum err_code code);

@@ -348,20 +348,24 @@ static bool plan(struct lens_run *r, const struct lens_opts *o, double *iteratio
     return true;
 }
 
-/* Takes the misses of the whole run. If simulating the run took too long, scales the misses of the
- * window. */
-static void take_whole(struct lens *l, const struct lens_cells *whole)
+void lens_scale_window(const struct lens *l, struct lens_site_count *of)
 {
-    struct lens_site_count *of = ARENA_ARRAY(l->arena, struct lens_site_count, l->n_sites + 1);
     double scale = l->n_touches > 0 ? fmax(1, l->accesses / l->n_touches) : 0;
-    l->n_columns = whole->n_columns;
-    l->cell = whole->cell;
-    l->simulated = whole->simulated;
     for (int i = 0; i < l->n_touches; i++)
         if (l->touch[i].missed && l->touch[i].site != LENS_PREFETCH) {
             of[l->touch[i].site].misses += scale;
             of[l->touch[i].site].conflict += l->touch[i].conflict ? scale : 0;
         }
+}
+
+/* Takes the misses of the whole run; if simulating the run took too long, those of the window. */
+static void take_whole(struct lens *l, const struct lens_cells *whole)
+{
+    struct lens_site_count *of = ARENA_ARRAY(l->arena, struct lens_site_count, l->n_sites + 1);
+    l->n_columns = whole->n_columns;
+    l->cell = whole->cell;
+    l->simulated = whole->simulated;
+    lens_scale_window(l, of);
     lens_find_causes(l, whole->n_columns > 0 ? whole->site : of,
                      whole->n_columns > 0 && whole->all);
 }

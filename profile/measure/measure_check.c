@@ -77,14 +77,27 @@ static bool load_kernel(struct measure_job *j, enum slot slot, struct err *e)
         && runner_load(j->runner, slot, j->kernel.so_path, j->entry, e);
 }
 
-/* The options, and the instrumented kernel if any, are those of the first job. */
+/* Whether there is memory for all jobs.  If there is not, and one job needs too much even alone,
+ * sets `refused` of this job, and *e is about this job. */
+static bool has_memory(struct measure_job *const *j, int n, struct err *e)
+{
+    bool enough = measure_memory(measure_need(j, n), e);
+    for (int k = 0; k < n && !enough; k++) {
+        j[k]->refused = !measure_memory(measure_need(&j[k], 1), e);
+        if (j[k]->refused)
+            break;
+    }
+    return enough;
+}
+
+/* The runner gets the options, and the instrumented kernel if there is one, of the first job. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
 {
     int first[PROTOCOL_MAX_CONTENDERS];
     struct measure_job *head = j[0];
     for (int k = 0; k < n; k++)
         j[k]->refused = false;
-    if (!measure_memory(measure_need(j, n), e))
+    if (!has_memory(j, n, e))
         return false;
     struct arena *pass = arena_new();
     struct runner_buffer *buffer = ARENA_ARRAY(pass, struct runner_buffer, count_buffers(j, n));

@@ -94,10 +94,7 @@ static void forget(struct measure_job *j, double rel_err, double of_bound, const
     m->verified = true;
     m->max_rel_err = rel_err;
     m->error_of_bound = of_bound;
-    m->latency = m->cold_latency = (struct latency){ 0 };
-    m->gflops = m->executed_gflops = 0;
-    m->cold_method[0] = m->peak_reason[0] = '\0';
-    m->measurements = 0;
+    measure_drop_times(m);
     memset(m->baseline, 0, sizeof m->baseline);
 }
 

@@ -316,7 +316,7 @@ static bool right_again(struct measure_job *j, struct err *e)
     struct whole_deviation worst = { 0 };
     return compare_whole(j->many->ctx, &worst, e)
         && (!worst.reason[0]
-            || err_set(e, ERR_WRONG, "the outputs have other bits than at first, and %s",
+            || err_set(e, ERR_WRONG, "the outputs differ from those of the first run, and %s",
                        worst.reason));
 }
 
@@ -329,8 +329,8 @@ static bool run_shared(struct net_run *r, struct err *e)
     if (same_outputs(r) || right_again(&r->job, e))
         return true;
     return e->code == ERR_WRONG
-        && err_set(e, ERR_WRONG, "the outputs are others when intermediates share memory: a kernel "
-                   "reads what it has not written");
+        && err_set(e, ERR_WRONG, "the outputs change when intermediates share memory: a kernel "
+                   "reads elements that no kernel has written");
 }
 
 /* Finds the least time of each call. This takes about as long as sampling the whole network did. So

@@ -34,7 +34,7 @@ static bool can_enter(struct measure_job *j, enum vendor_library library, const 
     struct libraries *x = &j->libraries;
     if (!(j->opts.meters & METER_CLOCK))
         return err_set(why, ERR_ENV,
-                       "baselines are only timed, but the meter clock was not asked for");
+                       "a baseline needs the meter clock, which was not requested");
     if (vendor_on_gpu(library) != j->target->gpu)
         return err_set(why, ERR_ENV, j->target->gpu
                        ? "it runs on the CPU, and this kernel on a GPU: --baselines cublas,cudnn"

@@ -12,21 +12,23 @@
 #define OF_SINGLE 8.0                     /* multiple of the error of plain float32 */
 #define OF_SCALE 1e-5                     /* allowed error as a share of the largest value */
 
-/* An evaluation of the graph node by node.  It holds the values of a tensor from its first to its
- * last use, and of an output to the end: `exact` as float64 computes them, `single` as float32
- * does.  Inputs and constants have one array for both.  v NULL: a dry run, which only counts
- * bytes. */
+/* An evaluation of the graph node by node.  The values of a tensor are held from its first to its
+ * last use, the values of an output to the end.  exact: the values as float64 computes them;
+ * single: as float32 computes them.  Inputs and constants have one array for both.  v NULL: a dry
+ * run, which only counts bytes. */
 struct whole_run {
     const struct graph *g;
     const struct network *net;
     const struct network_values *v;
     uint64_t seed;
     int *last;                            /* per tensor: the last node that reads it */
-    bool *needed, *held;  /* per tensor: whether an output depends on it; whether it is held now */
-    /* per tensor: whether it is inexact; whether it depends on a jump of inexact values */
+    /* per tensor. needed: whether an output depends on it; held: whether its values are held now */
+    bool *needed, *held;
+    /* per tensor. inexact: whether float32 and float64 differ; jumps: whether it depends on a jump
+     * of inexact values */
     bool *inexact, *jumps;
     double **exact, **single;
-    double live, most;                    /* bytes now, and the most so far */
+    double live, most;                    /* live: bytes held now; most: the most so far */
     bool ok;
     struct err *e;
 };
@@ -50,21 +52,29 @@ static void note_reader(struct whole_run *r, int tensor, int node)
     r->last[tensor] = r->last[tensor] > node ? r->last[tensor] : node;
 }
 
+/* Returns the first operand of v; NULL if the operand changes nothing.  This happens in a gather
+ * from an axis of extent 1, whose index remains only as the condition under which 0 is added. */
+static const struct val *first_of(const struct val *v)
+{
+    bool nothing = v->kind == VAL_KEEP && v->b->kind == VAL_CONST && v->b->value == 0;
+    return nothing ? NULL : v->a;
+}
+
 /* Whether float32 and float64 differ in the value of a tensor that v loads. */
 static bool is_inexact(const struct whole_run *r, const struct val *v)
 {
     return v && (v->kind == VAL_LOAD ? r->inexact[v->source]
-                                     : is_inexact(r, v->a) || is_inexact(r, v->b));
+                                     : is_inexact(r, first_of(v)) || is_inexact(r, v->b));
 }
 
-/* Whether a small error of a value that v loads can become a large one. */
+/* Whether a small error of a value that v loads can become a large error of v. */
 static bool jumps(const struct whole_run *r, const struct val *v)
 {
     if (!v || v->kind == VAL_LOAD)
         return v && r->jumps[v->source];
-    return (val_decides(v->kind, false) && is_inexact(r, v->a))
-        || (val_decides(v->kind, true) && is_inexact(r, v->b))
-        || jumps(r, v->a) || jumps(r, v->b);
+    const struct val *a = first_of(v);
+    return (val_decides(v->kind, false) && is_inexact(r, a))
+        || (val_decides(v->kind, true) && is_inexact(r, v->b)) || jumps(r, a) || jumps(r, v->b);
 }
 
 static void whole_open(struct whole_run *r, const struct network *net, struct err *e)

@@ -34,7 +34,7 @@ struct outside *outside_open(const char *command, double limit_s, const struct c
         return o;
     outside_close(o);
     if (e->code == ERR_TIMEOUT)
-        err_set(e, ERR_TIMEOUT, "it did not print \"ready\" within %.0f s", READY_LIMIT_S);
+        err_set(e, ERR_TIMEOUT, "the program did not print \"ready\" within %.0f s", READY_LIMIT_S);
     return NULL;
 }
 
@@ -51,8 +51,8 @@ static bool take_times(struct outside *o, struct err *e)
             return true;
         double ms = strtod(p, &end);
         if (end == p || (*end != ' ' && *end != '\0') || !isfinite(ms) || ms <= 0)
-            return err_set(e, ERR_ENV, "its answer should be \"times\" and the milliseconds of"
-                           " each run, not \"times%.60s\"", str_text(&o->line));
+            return err_set(e, ERR_ENV, "the program must answer \"times\" and the milliseconds of"
+                           " each run, but it answered \"times%.60s\"", str_text(&o->line));
         vec_push(&o->seconds, 1e-3 * ms);
         p = end;
     }

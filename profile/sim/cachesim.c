@@ -39,7 +39,7 @@ static inline void fill_slot(struct cachesim *s, uint64_t line, unsigned dirty)
     s->front[line & s->mask] = 2 * line + 2 + dirty;
 }
 
-/* Handles a line that level k has replaced. victim: the value of the line's way; 0: the way was
+/* Handles a line that level k has replaced. victim: the previous value of the way; 0: the way was
  * empty. Evicting a clean line from a non-inclusive level changes nothing. */
 static inline void replaced(struct cachesim *s, int k, uint32_t victim)
 {

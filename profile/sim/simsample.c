@@ -109,7 +109,7 @@ static void say_how(struct simsample *p, double budget, double cost, const enum 
     static const char *const why[] = {
         [SAMPLED] = "a sample cannot be smaller: 8 pieces, each with the L1 warmed up before it",
         [TOO_FEW_ITERATIONS] = "a loop with fewer than 64 iterations is not sampled",
-        [TOO_SHORT] = "8 samples, each with the L1 warmed up before it, would cover the whole run",
+        [TOO_SHORT] = "a loop shorter than 8 samples with their L1 warm-up is not sampled",
     };
     enum refusal most = SAMPLED;
     for (int i = 0; i < p->n_loops; i++)

@@ -286,8 +286,8 @@ static bool describe(struct convolution *x, const struct vendor_problem *p, stru
     x->transposed = p->kind == VENDOR_TCONV;
     x->rank = p->n_axes == 3 ? 5 : 4;
     if (!pads_alike(x, p))
-        return err_set(e, ERR_ENV, "cuDNN needs equal padding on both sides, and that of %s "
-                       "differs", p->text);
+        return err_set(e, ERR_ENV, "cuDNN needs equal padding on both sides; %s has "
+                       "different padding on the two sides", p->text);
     for (int i = 0, lead = p->n_axes == 1; i < p->n_axes; i++) {
         pad[lead + i] = (int)p->before[i];
         step[lead + i] = (int)p->step[i];

@@ -325,8 +325,9 @@ bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err 
                 out->type = type;
                 return true;
             }
+            /* A head matches nodes 0 to i, and a later node is refused: its reason says more. */
             if (m.used == (2u << i) - 1 && m.why->code != ERR_NONE)
-                posts = *m.why;  /* nodes 0 to i are covered; report what refused the graph */
+                posts = *m.why;
         }
     if (posts.code != ERR_NONE)
         *why = posts;

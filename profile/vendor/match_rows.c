@@ -210,8 +210,8 @@ bool match_reduce(struct match *m, int node, struct vendor_tensor *out)
     double factor = scaled ? body->b->value * count : 1;
     if (factor < 1 - 1e-9 || factor > 1 + 1e-9)
         return err_set(m->why, ERR_NAME,
-                       "no library multiplies a sum by this factor: it is neither 1 nor that of a "
-                       "mean");
+                       "no library multiplies a sum by this factor: only 1 (a sum) and 1 / count "
+                       "(a mean) are supported");
     m->p->kind = VENDOR_REDUCE;
     m->p->function = n->combine == COMBINE_MAX ? VENDOR_REDUCE_MAX
                    : scaled ? VENDOR_REDUCE_MEAN : VENDOR_REDUCE_SUM;

@@ -58,7 +58,7 @@ static const char allocate_text[] =
     "\n";
 
 static const char give_text[] =
-    "/* n floats: the values of a constant, count of them or the same for all. */\n"
+    "/* Stores n floats: value[0] .. value[n-1], or value[0] n times if count is 1. */\n"
     "static void give(double *to, long n, const double *value, long count)\n"
     "{\n"
     "    for (long i = 0; i < n; i++)\n"
@@ -366,7 +366,7 @@ static void add_timing(struct str *out, const struct export *x)
     add_call(out, x, "            ");
     str_add(out, "        double took = now_ms() - before;\n"
                  "        if (took < 0.05 && batch < 1000000)\n"
-                 "            batch *= 2;                 /* and no sample: too short to tell */\n"
+                 "            batch *= 2;                 /* too short to measure: no sample */\n"
                  "        else\n"
                  "            ms[runs++] = took / (double)batch;\n"
                  "    }\n"

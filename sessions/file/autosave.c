@@ -315,6 +315,21 @@ bool session_autosave_together(const struct autosave *kernel, const struct autos
     return kernel->kernel && network == kernel->network;
 }
 
+void session_autosave_delete(const struct autosave *a, bool kernels)
+{
+    autosave_list found = {0};
+    struct str dir = {0};
+    struct err ignored;
+    unlink(a->path);
+    if (kernels && autosave_dir(&dir, &ignored))
+        find_all(str_text(&dir), &found);
+    for (int i = 0; i < found.len; i++)
+        if (session_autosave_together(&found.data[i], a))
+            unlink(found.data[i].path);
+    vec_free(&found);
+    str_free(&dir);
+}
+
 /* --- Writing ---------------------------------------------------------------------------------- */
 
 /* Whether a session is one operator without steps.  Its autosave gets no line `network`, so that

@@ -144,10 +144,13 @@ int session_autosave_kernels(const struct session *network, struct autosave *out
 /* Whether `other` is an autosave of the network of `kernel`, or of another kernel of that
  * network. */
 bool session_autosave_together(const struct autosave *kernel, const struct autosave *other);
+/* Deletes an autosave.  kernels: also those of the kernels that belong together with it. */
+void session_autosave_delete(const struct autosave *a, bool kernels);
 /* Marks s as a kernel of a network, so that its autosave names the network. */
 void session_make_kernel(struct session *s, const struct session *network);
-/* Appends the path of the network to which a kernel's autosave belongs: a recent file, else the
- * model that the network was opened from.  Returns false when there is neither. */
+/* Appends the path of the network to which a kernel's autosave belongs: the network's file if it is
+ * among the recent files, else the model that the network was opened from.  Returns false when
+ * there is neither. */
 bool session_autosave_network(const struct autosave *kernel, struct str *out);
 /* Loads an autosave as a session, whose path is from->original.  Sets the session's flag `dirty`,
  * or `numbers` if only measurements are new.  Writes a new autosave of *out, then deletes the old

@@ -59,7 +59,7 @@ bool session_network_step(struct session *s, const char *line, struct err *e)
     int n;
     bool ok = session_is_network(s)
            || err_set(e, ERR_STEP, "%.100s is a step of a network: it needs a graph of several "
-                      "kernels, not in a narrow type, without other steps", line);
+                      "kernels, without a narrow type and without other steps", line);
     if (ok) {
         kernels_find(str_text(&s->kernels), a, KERNELS_MODULE, &n, &old);
         const char **all = ARENA_ARRAY(a, const char *, n + 1);

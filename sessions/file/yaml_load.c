@@ -64,7 +64,7 @@ static bool read_axis(struct yaml_load *l, const char *key, const struct ynode *
     *out = (struct param_axis){ arena_strdup(l->a, key), one ? 1 : v->n, value };
     if (out->n == 0)
         return yaml_refuse(&l->doc, v, l->e, ERR_RANGE,
-                           "%s: there is no value, so that nothing would be measured", key);
+                           "%s: the list is empty, so nothing would be measured", key);
     for (int i = 0; i < out->n; i++) {
         const char *text;
         if (!yaml_text(&l->doc, one ? v : v->item[i], key, 200, false, &text, l->e))

@@ -317,8 +317,8 @@ static void read_record(struct line_reader *lr, struct record *rec)
     if (!lr->bad && rec->runs > 0 && rec->simulated_ms > 0)
         refuse(lr, "simulated_ms", ERR_RANGE, "it has a simulated time and a measured one");
     if (!lr->bad && rec->runs > 0 && !rec->verified)
-        refuse(lr, "verified", ERR_RANGE, "it has a time, and was not verified: a wrong kernel is"
-                                          " never timed");
+        refuse(lr, "verified", ERR_RANGE, "the record has a time, but `verified` is false; only"
+                                          " verified kernels are timed");
 }
 
 static const char *get_options(struct line_reader *lr)

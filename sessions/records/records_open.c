@@ -340,7 +340,8 @@ static bool plain_schema(struct records *r, struct err *e)
     if (rc == SQLITE_ROW) {
         ok = err_set(e, ERR_IO, "%s has views or triggers (%.100s), which no records have: nothing"
                      " is read from it", r->path, records_text(s, 0));
-        err_fix(e, "its maker can export them: `tilescope records export`; import takes that");
+        err_fix(e, "whoever made the file can export its records with `tilescope records export`;"
+                   " `tilescope records import` reads the result");
     } else if (rc != SQLITE_DONE) {
         ok = records_fail(r, e, "read the records");
     }
@@ -368,7 +369,7 @@ static bool check_schema(struct records *r, struct err *e)
     if (version > NEWEST)
         return newer(r, version, e);
     if (version < 0)
-        return damaged(r, e, "the number of their format is below 0");
+        return damaged(r, e, "their format number is negative");
     if (!plain_schema(r, e))
         return false;
     if (!r->reading && sqlite3_db_readonly(r->db, "main") == 1)

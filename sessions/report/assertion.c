@@ -294,8 +294,8 @@ static bool clock_asked(const char *expr, const struct measure_opts *o, struct e
     for (int i = 0; i < COUNT_OF(need); i++) {
         if (need[i].asked || !find_path(expr, need[i].path))
             continue;
-        err_set(e, ERR_NAME, "--assert '%.200s': %s is not measured: not asked for", expr,
-                need[i].path);
+        err_set(e, ERR_NAME, "--assert '%.200s': %s was not requested, so it is not measured",
+                expr, need[i].path);
         return err_fix(e, "%s", need[i].fix);
     }
     return true;
@@ -310,8 +310,8 @@ bool report_assert_asked(const char *expr, const struct measure_opts *o, struct 
         snprintf(group, sizeof group, "baselines.%s", vendor_name[i]);
         if (o->baselines & 1u << i || !names_group(expr, group, ""))
             continue;
-        err_set(e, ERR_NAME, "--assert '%.200s': %s is not available: not asked for", expr,
-                vendor_name[i]);
+        err_set(e, ERR_NAME, "--assert '%.200s': %s was not requested, so it is not available",
+                expr, vendor_name[i]);
         return err_fix(e, "--baselines %s", vendor_name[i]);
     }
     for (int i = METER_ID_SIM; i < METER_COUNT; i++) {
@@ -320,8 +320,8 @@ bool report_assert_asked(const char *expr, const struct measure_opts *o, struct 
             *c = *c == '-' ? '_' : *c;    /* paths write '-' as '_' */
         if (o->meters & 1u << i || !lacks(expr, group, (enum meter_id)i))
             continue;
-        err_set(e, ERR_NAME, "--assert '%.200s': %s is not available: not asked for", expr,
-                meter_name[i]);
+        err_set(e, ERR_NAME, "--assert '%.200s': %s was not requested, so it is not available",
+                expr, meter_name[i]);
         return err_fix(e, "add %s to --meters", meter_name[i]);
     }
     return true;

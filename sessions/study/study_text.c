@@ -220,16 +220,16 @@ static void finding_value(struct str *out, const struct study_report *r, int i)
     if (!x->known) {
         str_printf(out, "not known (%s)", x->missing ? x->missing : "nothing was measured");
     } else if (f->over == OVER_ALL) {
-        str_add(out, x->holds ? "holds" : "does not hold");
+        str_add(out, x->holds ? "holds in all measured cases" : "does not hold");
         if (x->failing)
             str_printf(out, " in %s", x->failing);
+        str_printf(out, " (%d of %d%s)", x->n_cases, r->study->n_cases,
+                   x->holds ? "" : " cases measured");
     } else {
-        str_printf(out, "measured %s%s%s, %s", number(text, x->value), f->unit[0] ? " " : "",
-                   f->unit, study_over_name[f->over]);
+        str_printf(out, "measured %s%s%s, %s over %d of %d cases", number(text, x->value),
+                   f->unit[0] ? " " : "", f->unit, study_over_name[f->over], x->n_cases,
+                   r->study->n_cases);
     }
-    if (x->known)
-        str_printf(out, "%s %d of %d cases", f->over == OVER_ALL ? ", having seen" : " over",
-                   x->n_cases, r->study->n_cases);
     if (!isnan(f->paper))
         str_printf(out, " | paper %s%s%s%s%s", number(text, f->paper), f->unit[0] ? " " : "",
                    f->unit, x->verdict ? " | " : "", study_agreement_text[x->verdict]);
@@ -290,9 +290,10 @@ static void searches(struct str *out, const struct study_report *r)
         str_add(out, "\nsearch: combinations of loop parameters, all in the study file\n");
     text_table_print(out, &t);
     if (any && ended)
-        str_add(out, "    ended: all = every combination was tried; scale = --scale allowed no"
-                " more; budget = the\n    study's seconds were over; a search that ended early"
-                " may have missed the best\n");
+        str_add(out, "    ended  all: every combination was tried\n"
+                     "           scale: --scale allowed no more combinations\n"
+                     "           budget: the search used up its share of the time budget\n"
+                     "    A search that ended early may have missed the best combination.\n");
 }
 
 static void troubles(struct str *out, const struct study_report *r)

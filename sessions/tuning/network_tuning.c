@@ -215,14 +215,20 @@ static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct 
             k->after_ms = time_of(now, after, k->spec);
         }
         k->kept = k->after_ms < KEPT_BELOW * k->before_ms;
-        if (k->kept && k->instant)
-            k->why = "the experts' schedule is faster, and is taken";
         if (k->kept || (k->why && !k->instant))
             continue;
         k->after_ms = k->before_ms;
         put_back(t, k, kernels_before);
     }
     return true;
+}
+
+/* Says of the kernels that stay with the instant schedule why they were not searched. */
+static void note_instant(struct net_tuner *t)
+{
+    for (int i = 0; i < t->net->n_tasks; i++)
+        if (t->kernel[i].kept && t->kernel[i].instant)
+            t->kernel[i].why = "the experts' schedule is faster, and is taken";
 }
 
 static void nothing_kept(struct net_tuner *t)
@@ -405,6 +411,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     out->cancelled = out->cancelled || (!ok && why.code == ERR_CANCEL);
     if (out->cancelled && !t.chosen)
         keep_clear(&t, frozen);
+    note_instant(&t);
     if (!ok && !out->cancelled)           /* schedules that were not compared do not stay */
         network_restore(&t, given);
     bool saved = !o->save || o->save(o->ctx, s, e);

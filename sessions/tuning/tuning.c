@@ -21,9 +21,9 @@ static bool matches(const struct inquiry *q, const struct tuning_opts *o,
            (!o->strategy || streq(run->strategy, o->strategy));
 }
 
-/* Sets *out to whether no record of a run is seen to be missing: its trials are numbered 1, 2, ...,
- * at least up to the number before its final, and it has a final if a trial is right.  A settled
- * run that was resumed can have more trials than that. */
+/* Sets *out to whether a run seems to have all its records: its trials are numbered 1, 2, ..., at
+ * least up to the number before its final, and it has a final if a trial is right.  A settled run
+ * that was resumed can have more trials after its final. */
 static bool is_whole(struct inquiry *q, const struct record_run *run, struct err *e, bool *out)
 {
     struct record_filter f = { .run = run->id };
@@ -52,7 +52,7 @@ static bool may_settle(const struct tuning_opts *o)
 }
 
 /* Finds the latest run that can answer (q->finished), the latest that can be resumed (q->stopped),
- * and the latest that was stopped with another budget (q->other_budget); NULL: none. */
+ * and the latest that was stopped with another budget (q->other_budget); NULL: no such run. */
 static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct record_filter f = { .spec = q->spec, .isa = q->target->isa, .threads = q->threads };
@@ -121,12 +121,13 @@ static bool start_run(struct tuning *t, struct inquiry *q, const struct tuning_o
         q->fresh = fresh;
         return true;
     }
-    memcpy(t->run, old->id, RUN_ID);
-    struct record_filter f = { .run = t->run };
-    if (!records_run_resume(q->records, t->run, e) ||
-        !records_list(q->records, &f, q->mem, &q->known, &q->n_known, e))
+    if (!records_run_resume(q->records, old->id, e))
         return false;
+    memcpy(t->run, old->id, RUN_ID);
     t->resumed = 0;
+    struct record_filter f = { .run = t->run };
+    if (!records_list(q->records, &f, q->mem, &q->known, &q->n_known, e))
+        return false;
     q->known_hash = ARENA_ARRAY(q->mem, uint64_t, q->n_known + 1);
     for (int i = 0; i < q->n_known; i++) {
         q->known_hash[i] = hash_text(q->known[i].steps);
@@ -227,8 +228,8 @@ static double speedup_of(const struct tuning *t)
          : isfinite(t->start_ms) && isfinite(t->best_ms) ? t->start_ms / t->best_ms : NAN;
 }
 
-/* Returns the measurement of c in the comparison of start and winner; if there was none, that in
- * the final; NULL: c was not timed in turns. */
+/* Returns the measurement of c from the comparison of start and winner, else from the final; NULL:
+ * c was not timed in turns. */
 static const struct measurement *in_turns(const struct tune_result *r,
                                           const struct tune_candidate *c)
 {
@@ -312,10 +313,7 @@ static bool open_search(struct inquiry *q, struct err *e)
         .stop = o->stop,
     };
     struct search_sink sink = { q, write_down, q->n_known > 0 ? known : NULL, show };
-    if (tune_open(&q->search, &sink, q->cancel, &t->result, e))
-        return true;
-    stop_run(q);
-    return false;
+    return tune_open(&q->search, &sink, q->cancel, &t->result, e);
 }
 
 /* Whether the winner has the same steps as the session. */
@@ -338,8 +336,8 @@ static void take_winner(struct tuning *t, const struct record *r)
 }
 
 /* Fills t from a finished run: its winner, the time of its first trial (the session's schedule),
- * and the failures.  The winner is the last final, or a faster trial of a settled run that was
- * resumed after it. */
+ * and the failures.  The winner is the last final, or a faster trial after a final, if a settled
+ * run was resumed. */
 static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
 {
     const struct record_run *run = q->finished;
@@ -421,8 +419,6 @@ bool tuning_go(struct inquiry *q, int trials, double time_s, struct err *e)
     bool ok = tune_go(q->t->result, e) && !q->lost;
     if (q->lost)
         *e = q->why_lost;
-    if (!ok)
-        stop_run(q);
     return ok;
 }
 
@@ -443,6 +439,8 @@ void tuning_drop(struct inquiry *q)
     if (!q)
         return;
     struct tuning *t = q->t;
+    if (!t->answered)
+        stop_run(q);
     free_inquiry(q);
     tuning_free(t);
 }
@@ -472,9 +470,9 @@ bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, stru
         ok = tune_end(t->result, e);
         if (ok)
             take_result(t);
-        else
-            stop_run(q);
         ok = ok && end_run(t, q, e);
+        if (!ok)
+            stop_run(q);
     }
     if (ok)
         note_contract(t, q);
@@ -509,7 +507,8 @@ bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
               && find_runs(&q, o, &ignored) && q.stopped;
     if (found)
         *out = (struct tuning_stopped){
-            (int)q.stopped->n_records - (q.stopped->state == RUN_SETTLED),  /* its final */
+            /* the final of a settled run is a record, but no trial */
+            (int)q.stopped->n_records - (q.stopped->state == RUN_SETTLED),
             (int)q.stopped->budget, q.stopped->best_ms,
         };
     records_close(q.records);

@@ -91,7 +91,7 @@ findings:
 - {text: columns take fewer sectors, each: columns.sectors < rows.sectors}
 measure: {meters: "clock,sim"}
 S
-t 0 'holds, having seen 1 of 1' study threads.yaml
+t 0 'holds in all measured cases \(1 of 1\)' study threads.yaml
 grep -qF 'in 2 of 2 cells: "latency_ms.min" has no value: latency_ms was not' <<< "$out" \
     && pass 'the twin gives no times' || flunk 'the twin gives no times' "$out"
 t 0 '^  bolt.fig8a ' studies
@@ -135,5 +135,5 @@ printf '#!/bin/sh\necho it is broken; exit 1\n' > path/nvdisasm
 t 3 'nvdisasm failed: it is broken' show gpu.yaml --what sass
 PATH=$usual
 export TILESCOPE_NVRTC=/nowhere/libnvrtc.so
-t 3 'NVRTC is not here' show gpu.yaml --what sass
+t 3 'NVRTC cannot be loaded' show gpu.yaml --what sass
 finish

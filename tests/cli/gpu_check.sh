@@ -19,7 +19,8 @@ none=/nowhere/lib.so
 out=$(check TILESCOPE_CUDA=$none TILESCOPE_CUPTI=$none TILESCOPE_CUBLAS=$none TILESCOPE_CUDNN=$none)
 same 'a kernel that cannot be made is a failure' 1 $?
 has 'the head says what is missing' '^ +driver +no '
-has 'a kernel is checked by its twin' 'k=8 \(1\) \| true \| \(skipped: the CUDA driver is not here'
+has 'a kernel is checked by its twin' \
+    'k=8 \(1\) \| true \| \(skipped: the CUDA driver cannot be loaded'
 has 'a refused step shows' 'k=8 \(2\) \| no \|.*loop M around it is not bound'
 has 'CUPTI is skipped' '\(1\) \| sectors \| [0-9]+ \| \(skipped: .*\) \| -'
 has 'the end sums up' 'A KERNEL FAILED'

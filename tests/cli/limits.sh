@@ -61,7 +61,7 @@ fi
 
 # What a compiler writes may be too large for a limit, or for nobody's.
 rm -rf "$dir/cache"
-limited 3 'may not write a file as large' '-f 4' "${run[@]}" --compiler gcc
+limited 3 'larger than the file size limit' '-f 4' "${run[@]}" --compiler gcc
 mended 'raise `ulimit -f`'
 
 # Nothing to be found, nowhere to write.

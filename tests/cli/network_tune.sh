@@ -42,7 +42,7 @@ same 'factors say of what' 0 "$(grep -cE 'x so far|[0-9]x\)' <<< "$out")"
 same 'the spoiled schedule is gone' 0 "$(grep -c 'winograd m=2' "$dir/mended.yaml")"
 
 # The same line again measures nothing again: the rounds go the same way.
-measured() { "$TILESCOPE" records --json 2> /dev/null | grep -o '"records": [0-9]*' | head -1; }
+measured() { "$TILESCOPE" records --json 2> /dev/null | grep -o '"records": [0-9]*' | tr '\n' ' '; }
 cat > "$dir/small.yaml" <<'Y'
 tilescope: 1
 operator: |
@@ -85,4 +85,18 @@ kernels: []
 Y
 t 0 '^100 % of the time is in kernels that were not searched$' tune "$dir/fixed.yaml" --time 2
 same 'the time is not blamed' 0 "$(grep -c 'nothing was searched' <<< "$out")"
+
+# A kernel without a loop space gets the experts' schedule if that is faster.
+cat > "$dir/slow.yaml" <<'Y'
+tilescope: 1
+operator: |
+  x = input m=64 k=512
+  a = relu(x)
+  b = softmax(a) axis=1
+kernels:
+  - operator: X = input d0=64 d1=512; Softmax = softmax(X) axis=1
+    steps: [set autovectorize off]
+Y
+t 0 "softmax 64x512 axis=1 \\(the experts' schedule is faster, and is taken\\)\$" \
+    tune "$dir/slow.yaml" --time 2
 finish

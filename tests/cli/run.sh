@@ -89,17 +89,17 @@ t 1 'assertion failed: latency_ms.median < 0' run "$gmm" "${quick[@]}" \
     --assert 'latency_ms.median < 0' --assert verified
 t 1 'assertion failed: verified && gflops < 0 \(verified is true, gflops is [0-9.]+\)' \
     run "$gmm" "${quick[@]}" --assert 'verified && gflops < 0'
-t 2 'sim is not available: not asked for' run "$gmm" --meters none \
+t 2 'sim was not requested, so it is not available' run "$gmm" --meters none \
     --assert 'counters.sim.loads > 0'
 t 2 'error: ' run "$gmm" --time 500 --assert 'latency_ms.median <'
-t 2 'onednn is not available: not asked for' run "$gmm" --time 500 \
+t 2 'onednn was not requested, so it is not available' run "$gmm" --time 500 \
     --assert 'verified && baselines.onednn.ratio > 1'
 t 2 'fix: --baselines onednn$' run "$gmm" --time 500 --assert 'baselines.onednn.ratio > 1'
 t 2 'fix: --baselines openblas$' run "$gmm" --time 500 --baselines onednn \
     --assert 'baselines.openblas.ratio > 1'
 t 2 'fix: add perf-sw to --meters' run "$gmm" --time 500 \
     --assert 'counters.perf_sw.page_faults < 9'
-t 2 'latency_ms is not measured: not asked for' run "$gmm" --meters none \
+t 2 'latency_ms was not requested, so it is not measured' run "$gmm" --meters none \
     --assert 'latency_ms.min < 1'
 t 2 'fix: add clock to --meters' run "$gmm" --meters sim --assert 'verified && gflops > 1'
 t 2 'fix: --cold$' run "$gmm" --time 500 --assert 'cold_latency_ms.min < latency_ms.min'
@@ -205,7 +205,8 @@ same 'the code of a broken set' 2 $?
 same 'a set of the user counts' 1 \
     "$(grep -cE '^perf-sw: +faults [0-9.]+ .event set mine' "$dir/mine")"
 same 'it is listed' 1 "$(grep -c '^mine .*(yours)$' "$dir/mine")"
-same 'the broken one is pointed at' 2 "$(grep -c 'bad.txt:4:1: error: no event cycels' "$dir/mine")"
+same 'the broken one is pointed at' 2 \
+    "$(grep -c 'bad.txt:4:1: error: there is no event cycels' "$dir/mine")"
 same 'with a suggestion' 2 "$(grep -c '  fix: cycles' "$dir/mine")"
 
 # Valgrind as a second opinion, or why there is none.
@@ -257,7 +258,7 @@ t 0 '' run "$dir/k.yaml" --meters perf-sw --save
 same 'another meter is added' "$before" "$(clean "$dir/k.yaml" | grep -v perf-sw)"
 same 'and is there' 1 "$(clean "$dir/k.yaml" | grep -c perf-sw)"
 cp "$dir/k.yaml" "$dir/k0.yaml"
-t 2 "k.yaml has clock,sim,perf-sw \(1 thread, .*\), and this run is of 2 threads, .*nothing was" \
+t 2 "k.yaml holds numbers of clock,sim,perf-sw \(1 thread, .*\), but this run used 2 threads, " \
     run "$dir/k.yaml" --meters none --threads 2 --save
 t 2 'fix: --meters clock,sim,perf-sw measures all of it again' \
     run "$dir/k0.yaml" --meters sim --isa plain --save
@@ -265,7 +266,7 @@ same 'as it was' "$(cat "$dir/k0.yaml")" "$(cat "$dir/k.yaml")"
 t 0 '' run "$dir/k.yaml" --meters none --threads 2 -o "$dir/k2.yaml"
 same 'the copy has what was measured' '' "$(clean "$dir/k2.yaml")"
 sed -i 's/^machine: .*/machine: another one/' "$dir/k.yaml"
-t 2 'another machine\), and this run' run "$dir/k.yaml" --meters none --save
+t 2 'another machine\), but this run used' run "$dir/k.yaml" --meters none --save
 
 # A file is of one machine.
 t 0 '^verified' run "$gmm" "${quick[@]}" --steps "$dir/tiled.steps" --meters clock -o "$dir/m.yaml"
@@ -313,7 +314,7 @@ same 'other code was replaced' 0 "$(grep -c 'min: 1.25e-07' "$dir/best.yaml")"
 
 # What a limit cut short takes nothing away.
 t 0 '^verified' run 'gmm m=900 k=900 n=900' --meters sim --sim-budget 1000 -o "$dir/slow.yaml"
-t 2 'slow.yaml has sim .*, and this run ended in "timeout"; .*nothing was saved' \
+t 2 'slow.yaml holds numbers of sim .*, but this run ended in "timeout"; .*Nothing was saved' \
     run "$dir/slow.yaml" --meters clock --limit 0.01 --save
 t 0 'available: true' show "$dir/slow.yaml" --what yaml
 

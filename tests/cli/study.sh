@@ -45,7 +45,8 @@ t 2 "bad.yaml:3:1: error: unknown key \"caes\"" study "$dir/bad.yaml"
 t 0 '^rows: lanes or not$' study "$rows"
 grep -qE 'lanes +[0-9 ]+0\.[0-9]+x +\| +1 +0.10x +\| +agrees in sign' <<< "$out" \
     && pass 'measured, paper and verdict in one row' || flunk 'one row' "$out"
-grep -qE 'holds, having seen 4 of 4' <<< "$out" && pass 'the finding' || flunk 'the finding' "$out"
+grep -qE 'holds in all measured cases \(4 of 4\)' <<< "$out" && pass 'the finding' \
+    || flunk 'the finding' "$out"
 grep -qF 'in 8 of 8 cells: "latency_ms.min" has no value: latency_ms was not' <<< "$out" \
     && pass 'what was not measured says so' || flunk 'not measured' "$out"
 t 0 'scale +0.5: 2 of 4 cases' study "$rows" --scale 0.5
@@ -118,6 +119,6 @@ same '512 x 4' contiguous321000512 "$(rows 4)"
 same '512 x 16' contiguous1281000516 "$(rows 16)"
 same '512 x 64' contiguous5121000780 "$(rows 64)"
 same '512 x 256' contiguous204810002352 "$(rows 256)"
-same 'every finding holds' 3 "$(grep -c '  holds, having seen 8 of 8' <<< "$out")"
+same 'every finding holds' 3 "$(grep -c '  holds in all measured cases (8 of 8)' <<< "$out")"
 t 0 'R18 conv1' study alt.table3 --meters sim --scale 0.1
 finish

@@ -52,7 +52,7 @@ metrics: [{id: n, value: conversions}]
 findings: [{text: where, each: alt.n == 1 && fp.n == 0 && bp.n == 0 && loops.n == 0}]
 measure: {meters: none}
 S3
-t 0 'holds, having seen 1 of 1' study "$dir/parts.yaml"
+t 0 'holds in all measured cases \(1 of 1\)' study "$dir/parts.yaml"
 t 0 'layout set c1 ."N O/4 H W 4o."' study "$dir/parts.yaml" --json
 grep -q 'loop [a-z]* c2 ' <<< "$out" && grep -q 'loop [a-z]* c1 ' <<< "$out" \
     && pass 'loops of both' || flunk 'loops of both' "$out"

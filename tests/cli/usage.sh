@@ -55,7 +55,7 @@ t 2 '' run "$gmm" --cache ''
 t 2 '--save needs a session file' run "$gmm" --save
 t 2 '--what nets: expected nest' show "$gmm" --what nets
 t 2 'cuda, ptx, sass' show "$gmm" --what sas
-TILESCOPE_NVRTC=/nowhere t 3 'NVRTC is not here' show "$gmm" --what sass
+TILESCOPE_NVRTC=/nowhere t 3 'NVRTC cannot be loaded' show "$gmm" --what sass
 t 2 '--tensor goes with --what layout' show "$gmm" --tensor A
 t 2 '--tensor goes with --what layout' show "$gmm" --what nest --tensor A
 t 2 "no tensor named 'D'" show "$gmm" --what layout --tensor D
@@ -89,7 +89,7 @@ printf 'no model' > "$dir/damaged.onnx"
 t 2 'damaged.onnx is not an ONNX model' import "$dir/damaged.onnx"
 t 2 'damaged.onnx is not an ONNX model' show "$dir/damaged.onnx" --what graph
 t 0 '__global__' show "$gmm" --what cuda
-t 0 'sim: +h200 by its data sheet' run "$gmm" --target cuda --gpu h200
+t 0 'sim: +h200 as in its data sheet' run "$gmm" --target cuda --gpu h200
 t 0 '"gpu": "h100,sms=16"' run "$gmm" --target cuda --gpu h100,sms=16 --json
 t 2 'no loop is bound to blocks or threads' run "$gmm" --gpu h200
 t 2 "no GPU named 'h2000' is known" run "$gmm" --target cuda --gpu h2000

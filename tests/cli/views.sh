@@ -29,7 +29,7 @@ t 0 '^O.1 of Conv: step [0-9]+ .* made O.1; .*step 3 .* set O.1 to vectorize' \
     show "$conv" --steps "$dir/tiled.steps" --what blame
 t 0 'h_t      Conv +8  +8  of 1 2 4 8' show "$conv" --steps "$dir/tiled.steps" --what space
 echo 'loop fuse Conv H W' > "$dir/fused.steps"
-t 0 '^loops: loop H_W is no part of one loop of the plain nest \(fuse\)' \
+t 0 '^loops: loop H_W is not part of a single loop of the plain nest \(fuse\)' \
     show "$conv" --steps "$dir/fused.steps" --what space
 t 0 '"step": "fuse"' show "$conv" --steps "$dir/fused.steps" --what space --json
 echo 'layout set Conv "N W H O"' > "$dir/laid.steps"
@@ -48,7 +48,7 @@ t 2 'json goes with' show "$conv" --what nest --json
 t 2 'cache goes with' show "$conv" --what nest --cache 4K/4/64
 lens=(show 'gmm m=16 k=64 n=64' --what lens --cache 4K/4/64)
 t 0 'line [0-9]+ and B line [0-9]+ share set' "${lens[@]}"
-t 0 '^ +layout pad B N after=16 +misses 67.7k to 21.8k' "${lens[@]}"
+t 0 '^ +loop reorder C K M N +misses 67.7k to 3865' "${lens[@]}"
 t 0 'Load B.k..n. has 65.5k of the 67.7k misses in L1, nearly all of them capacity' "${lens[@]}"
 t 0 '^  loop reorder C K.0 M N K.1$' "${lens[@]}"
 t 0 '"step": "loop split C K 8.nloop reorder C K.0 M N K.1"' "${lens[@]}" --json

@@ -152,7 +152,10 @@ static void write_objdump(const char *script)
     "0000000000001020 <k.part.0>:\nk.part.0():\n/usr/include/x.h:7\n" \
     "    1020:\tjne    1023 <k.part.0+0x3>\n" \
     "    1022:\tnop\n    1023:\tnop\n    1024:\tret\n\n" \
-    "0000000000001030 <.omp_outlined.1>:\n/tmp/key.c:80\n    1030:\tret\n\n" \
+    "0000000000001028 <.omp_outlined>:\n/tmp/key.c:78\n    1028:\tret\n\n" \
+    "0000000000001030 <.omp_outlined.1>:\n/tmp/key.c:80\n" \
+    "    1030:\tjne    1030 <.omp_outlined.1>\n    1032:\tjg     1030 <.omp_outlined.1>\n" \
+    "    1034:\tjle    1036 <.omp_outlined.1+0x6>\n    1036:\tret\n\n" \
     "0000000000001040 <k.cold>:\n    1040:\tnop\n\n" \
     "0000000000001050 <kk.part.0>:\n    1050:\tud2\n" \
     "END\n"
@@ -166,9 +169,11 @@ static void listings_have_labels_and_lines(void **state)
         "    call   memset\n.L2:\n    jmp    .L1\n    jle    .L2\n    call   helper\n"
         "    foo    zz <x>\n    foo    1010 <x\n    ret\n"
         "\nk.part.0:\n    jne    .L3\n.L3:\n    nop\n    ret\n"
-        "\n.omp_outlined.1:\n    ret\n";
+        "\n.omp_outlined:\n    ret\n"
+        "\n.omp_outlined.1:\n.L4:\n    jne    .L4\n    jg     .L4\n    jle    .L5\n.L5:\n    ret\n";
     static const int line[] = { 0, 61, 61, 61, 62, 70, 70, 70, 70, 70, 70, 70,
-                                0, 0, 0, 0, 0, 0, 0, 0, 80 };
+                                0, 0, 0, 0, 0, 0, 0, 0, 78,
+                                0, 0, 80, 80, 80, 80, 80, 80 };
     struct str out = {0};
     struct c_lines lines = {0};
     struct err e = {0};

@@ -121,7 +121,8 @@ static const struct bad {
     { "ulimit -c 0; kill -XCPU $$", ERR_COMPILE, 1,
       "fakecc did not finish within 7 s of CPU time", "unroll less" },
     { "ulimit -c 0; kill -XFSZ $$", ERR_ENV, 1,
-      "fakecc may not write a file as large as this kernel's", "raise `ulimit -f`" },
+      "fakecc must write a file for this kernel that is larger than the file size limit",
+      "raise `ulimit -f`" },
 };
 
 static void failures_are_explained(void **state)

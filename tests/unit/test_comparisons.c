@@ -1,4 +1,5 @@
 /* Comparisons in groups, what of a comparison is refused, and baselines that do not fit. */
+/* tests/run.sh: takes 6 s */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include "profile/measure/measure.h"
 #include "profile/measure/network_compare.h"
+#include "tests/unit/networks.h"
 #include "tests/unit/perm.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/temp_dir.h"
@@ -18,6 +20,7 @@
 #define SMALL "gmm m=8 n=8 k=8"
 #define SLOW "gmm m=900 k=900 n=900"      /* takes longer than LIMIT_S */
 #define LIMIT_S 0.02
+#define VAST "gmm m=1000000 k=8 n=1000000"  /* a result of 4 TB */
 
 static struct measure_opts quick(void)
 {
@@ -101,6 +104,27 @@ static void comparisons_have_a_size(void **state)
     assert_true(out[5].m.outcome == OUTCOME_OK && out[5].same_code && out[5].m.total_s > 0);
 }
 
+/* A program that needs more memory than there is has a reason; the others have times. */
+static void one_that_needs_too_much_memory_is_left_out(void **state)
+{
+    const struct program *small = program_bare(perm, SMALL);
+    const struct program *p[] = { small, program_bare(perm, VAST), small };
+    static struct compared out[3];
+    struct measure_opts o = quick();
+    struct comparison how;
+    struct err e;
+    (void)state;
+    if (machine_memory_available() <= 0)
+        skip();
+    if (!measure_compare(p, 3, &o, NULL, NULL, out, &how, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(out[1].m.outcome, OUTCOME_LIMIT);
+    assert_non_null(strstr(out[1].m.reason, "GiB of memory, but only"));
+    assert_int_equal(out[1].m.latency.runs, 0);
+    assert_true(out[0].m.outcome == OUTCOME_OK && out[2].m.outcome == OUTCOME_OK);
+    assert_true(out[2].ratio.ratio > 0 && out[2].same_code);
+}
+
 /* No clock times a CPU and a GPU. */
 static void targets_are_not_mixed(void **state)
 {
@@ -140,6 +164,54 @@ static void networks_have_a_number_and_a_target(void **state)
     assert_string_equal(e.fix, "--kernel K compares one kernel on a GPU");
 }
 
+/* Returns the list of CPUs that a process may use, as in its file `status` of /proc. */
+static const char *cpus_of(const char *path)
+{
+    static char list[200];
+    char line[300];
+    FILE *f = fopen(path, "r");
+    list[0] = '\0';
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "Cpus_allowed_list: %199s", list) != 1)
+        ;
+    if (f)
+        fclose(f);
+    return list;
+}
+
+/* With one thread, outside programs have one CPU, and all of them the same; this process keeps
+ * what it had. */
+static void contenders_share_a_cpu(void **state)
+{
+    const struct network *net =
+        network_must(perm, graph_must(perm, "x = input m=8 k=8; y = relu(x)"));
+    const char *folder = temp_dir(NULL);
+    char script[2][300], all[200], first[200], path[200];
+    struct compared out[3];
+    struct comparison how;
+    struct err e = {0};
+    (void)state;
+    snprintf(all, sizeof all, "%s", cpus_of("/proc/self/status"));
+    assert_true(all[0]);
+    for (int k = 0; k < 2; k++)
+        snprintf(script[k], sizeof script[k], "cat /proc/self/status > %s/%d; echo ready;"
+                 " while read a s; do echo times 1; done", folder, k);
+    const char *const command[] = { script[0], script[1] };
+    for (int threads = 1; threads <= 2; threads++) {
+        struct measure_opts mo = { .time_s = 0.002, .seed = 3, .threads = threads };
+        assert_true(measure_compare_networks(&net, 1, command, 2, &mo, NULL, NULL, out, &how, &e));
+        assert_string_equal(cpus_of("/proc/self/status"), all);
+        snprintf(path, sizeof path, "%s/0", folder);
+        snprintf(first, sizeof first, "%s", cpus_of(path));
+        assert_true(first[0]);
+        if (threads == 2)
+            assert_string_equal(first, all);
+        else
+            assert_int_equal(first[strspn(first, "0123456789")], '\0');
+        snprintf(path, sizeof path, "%s/1", folder);
+        assert_string_equal(cpus_of(path), first);
+    }
+}
+
 static void baselines_run_where_the_kernel_does(void **state)
 {
     struct measure_opts o = quick();
@@ -157,13 +229,14 @@ static void baselines_run_where_the_kernel_does(void **state)
     assert_true(measure_program(program_bare(perm, SMALL), &o, NULL, NULL, &m, &e));
     for (int i = VENDOR_CUBLAS; i <= VENDOR_CUDNN; i++)
         assert_string_equal(m.baseline[i].reason,
-                            "baselines are only timed, but the meter clock was not asked for");
+                            "a baseline needs the meter clock, which was not requested");
     assert_true(!m.baseline[VENDOR_ONEDNN].reason[0] && m.latency.runs == 0);
 }
 
 static int set_up(void **state)
 {
     temp_dir("XDG_CACHE_HOME");
+    setenv("TILESCOPE_HOME", ".", 0);     /* the experts of the tree */
     return perm_setup(state);
 }
 
@@ -172,8 +245,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_are_compared_in_groups),
         cmocka_unit_test(one_program_is_no_group), cmocka_unit_test(comparisons_have_a_size),
+        cmocka_unit_test(one_that_needs_too_much_memory_is_left_out),
         cmocka_unit_test(targets_are_not_mixed),
         cmocka_unit_test(networks_have_a_number_and_a_target),
+        cmocka_unit_test(contenders_share_a_cpu),
         cmocka_unit_test(baselines_run_where_the_kernel_does),
     };
     return cmocka_run_group_tests_name("comparisons", tests, set_up, perm_teardown);

@@ -106,11 +106,11 @@ static void libraries_are_found_by_name(void **state)
     assert_false(cuda_library_open(&l, symbol, 2, &e));
     assert_string_equal(e.text, "The library has no function no_such_function");
     assert_false(cuda_library_open(&none, symbol, 1, &e));
-    assert_true(str_starts(e.text, "The library is not here: libnot-there-1.so: "));
+    assert_true(str_starts(e.text, "The library cannot be loaded: libnot-there-1.so: "));
     assert_string_equal(e.fix, "install it, or name the library in TS_TEST_LIBRARY");
     setenv("TS_TEST_LIBRARY", "/nowhere/lib.so", 1);
     assert_false(cuda_library_open(&l, symbol, 1, &e));
-    assert_true(str_starts(e.text, "The library is not here: /nowhere/lib.so: "));
+    assert_true(str_starts(e.text, "The library cannot be loaded: /nowhere/lib.so: "));
     setenv("TS_TEST_LIBRARY", "libc.so.6", 1);
     assert_true(cuda_library_open(&none, symbol, 1, &e));
     unsetenv("TS_TEST_LIBRARY");

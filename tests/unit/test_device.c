@@ -101,6 +101,13 @@ static void cold_times_are_of_single_calls(void **state)
     assert_true(measure_program(product(a), &o, NULL, NULL, &m, &e));
     assert_true(m.verified && m.cold_latency.runs > 0);
     assert_string_equal(m.cold_method, "64 MiB written in between");
+    assert_true(m.measurements == 1 && m.measured_at[0]);
+    setenv("FAKE_CUDA", "cuMemAlloc_v2 code=2 4", 1);        /* of the 64 MiB: C is the third */
+    assert_true(measure_program(product(a), &o, NULL, NULL, &m, &e));
+    unsetenv("FAKE_CUDA");
+    assert_true(m.verified && m.latency.runs == 0 && m.cold_latency.runs == 0);
+    assert_non_null(strstr(m.device.reason, "CUDA_ERROR_OUT_OF_MEMORY"));
+    assert_true(m.measurements == 0 && m.load == 0 && !m.measured_at[0]);
     arena_free(a);
 }
 
@@ -245,9 +252,9 @@ static void a_driver_that_cannot_say_its_device(void **state)
 static void without_nvrtc_or_driver_the_twin_remains(void **state)
 {
     static const struct { const char *variable, *value, *says; } row[] = {
-        { "TILESCOPE_CUDA", "/nowhere/libcuda.so", "the CUDA driver is not here: /nowhere" },
+        { "TILESCOPE_CUDA", "/nowhere/libcuda.so", "the CUDA driver cannot be loaded: /nowhere" },
         { "TILESCOPE_CUDA", "/lib/x86_64-linux-gnu/libm.so.6", "has no function cuInit" },
-        { "TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", "NVRTC is not here: /nowhere" },
+        { "TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", "NVRTC cannot be loaded: /nowhere" },
     };
     struct arena *a = arena_new();
     (void)state;

@@ -59,6 +59,9 @@ static void one_iteration_is_no_loop(void **state)
         { "for w 8 from 6 to 8\n  C[w] = A[w]\n", "for (long w = 6; w < 8; w++)", "/* W = 6" },
         { "for w 8 unroll from 6 to 7\n  C[w] = A[w]\n", "C[6] = A[6]", "/*" },
         { "for w 8 unroll from 5 to 7\n  C[w] = A[w]\n", "/* unrolled W(5..6) */", "for (" },
+        { "for w 8 unroll from 0 to 2\n  C[w] = A[w]\n", "/* unrolled W(0..1) */", "for (" },
+        { "for m 2 unroll\n  for w 8 unroll from m to 3\n    C[4 * m + w] = A[w]\n",
+          "/* unrolled M(2) */", "for (" },
         { "for w 1\n  C[w] = A[w]\n", "C[0] = A[0]", "/*" },
         { "for m 2 unroll\n  for w 8 from 3 to 4\n    C[4 * m + w] = A[w]\n",
           "/* unrolled M(2) */", "/* W = 3" },
@@ -153,27 +156,58 @@ static void libm_is_linked_for_its_functions_only(void **state)
 }
 
 /* The piece of a cut loop that has one iteration says its value, also where it begins with no loop
- * but a statement, because N.1 has one element there. */
+ * but a statement, because N.1 has one element there, or with a tile that needs no braces. */
 static void pieces_say_their_value(void **state)
 {
-    static const struct { const char *spec, *line; } table[] = {
-        { "gmm m=4 k=8 n=33", "loop split C N 0 16" },
-        { "x = input m=3 n=33; y = relu(x)", "loop split y N 0 16" },
+    static const struct { const char *spec, *want, *line[7]; } table[] = {
+        { "gmm m=4 k=8 n=33", "/* N.0 = 2 */", { "loop split C N 0 16" } },
+        { "x = input m=3 n=33; y = relu(x)", "/* N.0 = 2 */", { "loop split y N 0 16" } },
+        { "c1d n=1 i=4 w=3 o=4 k=3 p=1", "/* W.0 = 0: W = 0 */",
+          { "loop split Conv W 2", "loop cache_write Conv at=O",
+            "loop reorder Conv N O I W.0 W.1 KW", "loop compute_at Inp Conv W.0",
+            "loop unroll Conv W.1", "loop unroll Conv KW" } },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(table); i++) {
         struct arena *a = arena_new();
-        const struct gen_opts o = { .target = target_named("plain") };
+        const struct gen_opts o = { .target = target_named("avx2") };
         const struct program *p;
         const struct func *f;
         struct str c = {0};
         struct err e = {0};
-        if (!program_new(a, table[i].spec, &p, &e)
-            || !program_apply_line(p, table[i].line, &p, &e) || !program_lower(p, &f, &e)
-            || !gen_c(f, &o, &c, &e))
+        bool ok = program_new(a, table[i].spec, &p, &e);
+        for (const char *const *line = table[i].line; ok && *line; line++)
+            ok = program_apply_line(p, *line, &p, &e);
+        if (!ok || !program_lower(p, &f, &e) || !gen_c(f, &o, &c, &e))
             fail_msg("%s: %s", table[i].spec, e.text);
-        if (!strstr(str_text(&c), "/* N.0 = 2 */"))
+        if (!strstr(str_text(&c), table[i].want))
             fail_msg("%s: no note in\n%s", table[i].spec, str_text(&c));
+        str_free(&c);
+        arena_free(a);
+    }
+}
+
+/* Registers that are zero at first share a line, unless one of them begins a piece. */
+static void zeroes_keep_their_notes(void **state)
+{
+    static const char text[] =
+        "in A[2]\nout C[2]\ntile T[2]\n  T[0] = 0\n  T[1] = 0\n  for k 2 reduce\n"
+        "    T[0] += A[k]\n    T[1] += A[k]\n  C[0] = T[0]\n  C[1] = T[1]\n";
+    (void)state;
+    for (int noted = 0; noted < 2; noted++) {
+        struct arena *a = arena_new();
+        const struct gen_opts o = { .target = target_named("plain") };
+        const struct func *f = tree_from_text(a, text);
+        struct str c = {0};
+        struct err e = {0};
+        struct tree *second = ARENA_DUP(a, f->root[0]->kid[1], 1);
+        second->piece = noted ? "M = 1" : NULL;
+        ((const struct tree **)f->root[0]->kid)[1] = second;
+        if (!gen_c(f, &o, &c, &e))
+            fail_msg("%s", e.text);
+        if (!strstr(str_text(&c), noted ? "t0 = 0.0f;\n    /* M = 1 */\n    float t1 = 0.0f;\n"
+                                        : "t0 = 0.0f, t1 = 0.0f;\n"))
+            fail_msg("%s", str_text(&c));
         str_free(&c);
         arena_free(a);
     }
@@ -214,7 +248,7 @@ int main(void)
         cmocka_unit_test(notes_tell_of_lanes),
         cmocka_unit_test(marks_have_their_ends),
         cmocka_unit_test(libm_is_linked_for_its_functions_only),
-        cmocka_unit_test(pieces_say_their_value),
+        cmocka_unit_test(pieces_say_their_value), cmocka_unit_test(zeroes_keep_their_notes),
         cmocka_unit_test(nested_maxima_stay_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,7 +123,7 @@ static void malformed_sets_are_pointed_at(void **state)
         { "", 0, 1, "SHORT is missing" },
         { HEAD "EVENTSET\ncycles\n", 4, 1, "LONG is missing" },
         { HEAD "LONG\nx\n", 4, 1, "EVENTSET is missing" },
-        { "SHORT\n", 1, 1, "there is nothing after it" },
+        { "SHORT\n", 1, 1, "this key needs a text after it" },
         { "SHRT s\n", 1, 1, "was expected" },
         { "METER clock\n", 1, 7, "there is no meter" },
         { "EVENTSET\ncycles\n", 2, 1, "METER must stand above" },
@@ -347,13 +347,14 @@ static void messages_name_the_problem(void **state)
         { "SHRT s\n", "SHORT, METER, CPU, EVENTSET, METRICS or LONG was expected", "", "SHRT" },
         { "SHORTS s\n", "SHORT, METER, CPU, EVENTSET, METRICS or LONG was expected", "",
           "SHORTS" },
-        { "CPU  \n", "there is nothing after it", "", "CPU" },
+        { "CPU  \n", "this key needs a text after it", "", "CPU" },
         { HEAD "LONG\nx\n", "EVENTSET is missing, or there is nothing after it", "", "" },
         { "SHORT s\n", "METER is missing, or there is nothing after it", "", "" },
         { "EVENTSET\ncycles\n", "METER must stand above the events", "", "cycles" },
-        { HEAD "EVENTSET\nn cycels\n", "no event cycels of perf", "cycles", "cycels" },
-        { HEAD "EVENTSET\nnothing_alike\n", "no event nothing_alike of perf", "",
-          "nothing_alike" },
+        { HEAD "EVENTSET\nn cycels\n", "there is no event cycels for the meter perf", "cycles",
+          "cycels" },
+        { HEAD "EVENTSET\nnothing_alike\n", "there is no event nothing_alike for the meter perf",
+          "", "nothing_alike" },
         { HEAD "EVENTSET\npage_faults\n", "page_faults is not an event of the meter perf", "",
           "page_faults" },
         { "METER perf-sw\nEVENTSET\ncycles\n", "cycles is not an event of the meter perf-sw", "",
@@ -366,8 +367,8 @@ static void messages_name_the_problem(void **state)
           "a name has lower-case letters, digits and _, at most 39", "", "a" LETTERS39 },
         { HEAD "EVENTSET\n" LETTERS39 " raw:0x" HEX57 "1\n",
           "64 bytes are more than the 63 that a name may have", "", "raw:0x" HEX57 "1" },
-        { HEAD "EVENTSET\n" LETTERS39 " raw:0x" HEX57 "\n", "no event raw:0x" HEX57 " of perf",
-          "", "raw:0x" HEX57 },
+        { HEAD "EVENTSET\n" LETTERS39 " raw:0x" HEX57 "\n",
+          "there is no event raw:0x" HEX57 " for the meter perf", "", "raw:0x" HEX57 },
         { HEAD "EVENTSET\ncycles\nx1 cycles\ncycles instructions\n", "cycles is defined twice",
           "", "cycles" },
         { HEAD "EVENTSET\ncycles\nMETRICS\n= 2\n", "NAME [UNIT] = FORMULA was expected", "",
@@ -494,8 +495,8 @@ static void sets_fit_meters_and_cpus(void **state)
     s.cpu = "nobody";
     assert_false(event_set_fits(&s, &why));
     char text[300];
-    snprintf(text, sizeof text, "the event set mine has raw events of nobody, and this CPU is %s: "
-             "choose another (tilescope meters --events)", vendor[0] ? vendor : "unknown");
+    snprintf(text, sizeof text, "the event set mine is only for nobody CPUs, but this CPU is %s: "
+             "choose another set (tilescope meters --events)", vendor[0] ? vendor : "unknown");
     assert_string_equal(why.reason, text);
     assert_int_equal(why.n, 0);
 }

@@ -158,6 +158,38 @@ static void files_and_programs(void **state)
     }
 }
 
+/* Kernels that no C file can check or run. */
+static void kernels_are_refused(void **state)
+{
+    static const struct { const char *spec, *file, *target, *text, *fix; } row[] = {
+        { "gmm m=8 k=8 n=8 type=f16", "x.c", NULL, "the exported file would check itself in "
+          "float32, and this operator is in float16",
+          "show --what c prints the kernel itself" },
+        { "gmm m=8 k=8 n=8 type=bf16", NULL, NULL, "the exported file would check itself in "
+          "float32, and this operator is in bfloat16", "show --what c prints the kernel itself" },
+        { "gmm m=8 k=8 n=8", "a/x.cu", NULL, "a/x.cu: this schedule is for a CPU, and a .cu file "
+          "has CUDA C", "use a name that ends in .c, or take a GPU schedule from expert --target "
+          "cuda" },
+        { "gmm m=8 k=8 n=8", "x.c", "cuda", "this schedule is for a GPU, and a C file runs on a "
+          "CPU", "a name that ends in .cu gets its CUDA C, like show --what cuda -o FILE.cu" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct export_opts o = { .file = row[i].file };
+        struct session *s;
+        struct str out = {0};
+        struct err e = {0};
+        o.target = row[i].target ? target_named(row[i].target) : NULL;
+        assert_true(session_new(row[i].spec, &s, &e));
+        assert_false(export_c(s, &o, &out, &e));
+        assert_string_equal(e.text, row[i].text);
+        assert_string_equal(e.fix, row[i].fix);
+        assert_int_equal(out.len, 0);
+        session_free(s);
+        str_free(&out);
+    }
+}
+
 static int set_up(void **state)
 {
     struct err e;
@@ -174,7 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_in_rows), cmocka_unit_test(helpers_of_indices),
         cmocka_unit_test(layouts_as_functions), cmocka_unit_test(words_of_the_shell),
-        cmocka_unit_test(files_and_programs),
+        cmocka_unit_test(files_and_programs), cmocka_unit_test(kernels_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, perm_teardown);
 }

@@ -335,6 +335,24 @@ static void files_of_arrays(void **state)
     assert_string_equal(e.text, arena_printf(perm, "there is no %s/output_0.pb", dir));
 }
 
+/* An archive with one empty file: its local header, its entry of the directory, and the end. */
+static void an_empty_file_is_no_array(void **state)
+{
+#define NONE4 "\0\0\0\0"
+#define EMPTY "\0\0" "\0\0" "\0\0" "\x21\0" NONE4 NONE4 NONE4 "\5\0" "\0\0"
+    static const char archive[] =
+        "PK\3\4" "\x14\0" EMPTY "x.npy"
+        "PK\1\2" "\x14\0" "\x14\0" EMPTY "\0\0" "\0\0" "\0\0" NONE4 NONE4 "x.npy"
+        "PK\5\6" "\0\0" "\0\0" "\1\0" "\1\0" "\x33\0\0\0" "\x23\0\0\0" "\0\0";
+    const char *path = arena_printf(perm, "%s/x.npz", dir);
+    struct arrays all;
+    struct err e = {0};
+    (void)state;
+    assert_true(file_write_atomic(path, archive, sizeof archive - 1, &e));
+    assert_false(arrays_read(perm, path, "input", &all, &e));
+    assert_string_equal(e.text, arena_printf(perm, "%s: x.npy is not an array of numpy", path));
+}
+
 static void arrays_are_found(void **state)
 {
     static const struct named_array list[] = { { .name = "a" }, { .name = "b" }, { .name = "b" } };
@@ -416,6 +434,7 @@ int main(void)
         cmocka_unit_test(values_as_json), cmocka_unit_test(arrays_of_every_type),
         cmocka_unit_test(arrays_have_shapes),
         cmocka_unit_test(arrays_are_refused), cmocka_unit_test(files_of_arrays),
+        cmocka_unit_test(an_empty_file_is_no_array),
         cmocka_unit_test(arrays_are_found), cmocka_unit_test(machine_files_have_limits),
     };
     return cmocka_run_group_tests(tests, set_up, perm_teardown);

@@ -210,10 +210,12 @@ static void convolutions_are_refused(void **state)
     }
     unsetenv("FAKE_CUDNN");
     must_refuse("c2d n=1 i=2 h=9 w=9 o=3 kh=3 kw=2 pw1=1", VENDOR_CUDNN,
-                "cuDNN needs equal padding on both sides, and that of convolution 3x2 differs");
+                "cuDNN needs equal padding on both sides; convolution 3x2 has different padding on "
+                "the two sides");
     /* 8 columns have 7 windows of 3 with padding on one side, and 8 with it on both */
     must_refuse("c1d n=1 i=2 w=8 o=3 k=3 pw0=1", VENDOR_CUDNN,
-                "cuDNN needs equal padding on both sides, and that of convolution 3 differs");
+                "cuDNN needs equal padding on both sides; convolution 3 has different padding on "
+                "the two sides");
 }
 
 /* --- The device ------------------------------------------------------------------------------- */
@@ -252,13 +254,13 @@ static void libraries_that_are_missing_say_so(void **state)
     setenv("TILESCOPE_CUDNN", "/nowhere/libcudnn.so", 1);
     struct vendor_handle *h = trial_open(&t, "c2d n=1 i=3 h=7 w=6 o=4 k=3 p=1", VENDOR_CUDNN);
     assert_null(h);
-    assert_int_equal(strncmp(t.why, "cuDNN is not here: ", 19), 0);
+    assert_int_equal(strncmp(t.why, "cuDNN cannot be loaded: ", 24), 0);
     trial_close(&t, h);
     setenv("TILESCOPE_CUDNN", cudnn, 1);
     setenv("TILESCOPE_CUDA", "/nowhere/libcuda.so", 1);
     h = trial_open(&t, "gmm m=4 k=4 n=4", VENDOR_CUBLAS);
     assert_null(h);
-    assert_int_equal(strncmp(t.why, "the CUDA driver is not here: ", 29), 0);
+    assert_int_equal(strncmp(t.why, "the CUDA driver cannot be loaded: ", 34), 0);
     trial_close(&t, h);
     setenv("TILESCOPE_CUDA", cuda, 1);
 }

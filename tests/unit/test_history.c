@@ -518,6 +518,24 @@ static void test_blame(void **state)
     history_free(h);
 }
 
+/* A layout step replaces the loops H and KH at once: KH.0 comes from KH, but not from H. */
+static void test_blame_of_similar_names(void **state)
+{
+    (void)state;
+    struct str out = {0};
+    struct history *h = must_open("x = input h=8 kh=6; y = relu(x)");
+    must_run(h, "layout pad y H after=1");
+    must_run(h, "layout set y \"H/4 KH/2 4h 2kh\"");
+    blame_loop(&out, h, "y", "KH.0");
+    assert_string_equal(str_text(&out), "KH.0 of y: step 2 (layout set y \"H/4 KH/2 4h 2kh\") "
+                                        "made KH.0");
+    str_clear(&out);
+    blame_loop(&out, h, "y", "H.0");
+    assert_non_null(strstr(str_text(&out), "changed H from 8 to 9 iterations"));
+    str_free(&out);
+    history_free(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -529,7 +547,7 @@ int main(void)
         cmocka_unit_test(test_random_walk),
         cmocka_unit_test(test_completion),
         cmocka_unit_test(test_offered_factors_apply),
-        cmocka_unit_test(test_blame),
+        cmocka_unit_test(test_blame), cmocka_unit_test(test_blame_of_similar_names),
         cmocka_unit_test(test_help),
     };
     if (getenv("TS_SEED"))

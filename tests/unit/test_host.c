@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "profile/host/cgroup.h"
 #include "profile/host/machine.h"
 #include "profile/machine/machine_model.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -37,6 +39,8 @@ static void only_the_cores_may_differ(void **state)
         { "A CPU | avx2 | 2 cores" L1D, "A CPU | avx2 | 2 cores" L1D " (assumed)", false },
         { "A 4-core CPU | 512 | 2 cores" L1D, "A 4-core CPU | 512 | 4 cores" L1D, true },
         { "A 4-core CPU | 512 | 2 cores" L1D, "A 4-core CPU | 256 | 2 cores" L1D, false },
+        { "A CPU | avx2 | 1 core", "A CPU | avx2 | 16 cores", true },
+        { "A CPU | avx2 | 2 cores", "A CPU | avx2 | 2 cores" L1D, false },
         { "a machine", "a machine", true }, { "a machine", "another", false },
         { "a machine", "A CPU | avx2 | 2 cores" L1D, false },
         { "A CPU | avx2 | 2 cores" L1D, "a machine", false },
@@ -45,6 +49,7 @@ static void only_the_cores_may_differ(void **state)
     static const struct { const char *text, *cores; } parts[] = {
         { "A CPU | avx2 | 2 cores" L1D, "2 cores" }, { "A CPU | avx2 | 1 core" L1D, "1 core" },
         { "A 4-core CPU | 512 | 128 cores" L1D, "128 cores" }, { "a machine", "" }, { "", "" },
+        { "A CPU | avx2 | 2 cores", "2 cores" }, { "A CPU | avx2 | 1 core", "1 core" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++)
@@ -250,6 +255,30 @@ static void event_sources_are_found(void **state)
     assert_int_equal(machine_has_pmu(), found);
 }
 
+/* A folder lists its sources in any order. */
+static void event_sources_of_cpus_have_names(void **state)
+{
+    static const struct { const char *source[4]; bool found; } row[] = {
+        { { "software", "breakpoint", "uncore_imc_0", "cpux" }, false }, { { NULL }, false },
+        { { "software", "breakpoint", "msr", "cpu" }, true }, { { "msr", "cpu_core" }, true },
+        { { "cpu_atom" }, true }, { { "arm_cmn_0", "armv8_pmuv3_0" }, true },
+        { { "apple_icestorm_pmu", "software" }, true }, { { "power", "amd_iommu_0" }, false },
+    };
+    char folder[160], path[200];
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        snprintf(folder, sizeof folder, "%s", temp_dir(NULL));
+        for (int k = 0; k < COUNT_OF(row[i].source) && row[i].source[k]; k++) {
+            snprintf(path, sizeof path, "%s/%s", folder, row[i].source[k]);
+            assert_int_equal(mkdir(path, 0700), 0);
+        }
+        if (machine_lists_pmu(folder) != row[i].found)
+            fail_msg("row %d", i);
+    }
+    snprintf(path, sizeof path, "%s/none", folder);
+    assert_false(machine_lists_pmu(path));
+}
+
 /* Other programs change it meanwhile, but not by a half. */
 static void free_memory_is_that_of_linux(void **state)
 {
@@ -303,6 +332,7 @@ int main(void)
         cmocka_unit_test(the_last_cache_is_the_outermost), cmocka_unit_test(the_cpu_has_numbers),
         cmocka_unit_test(caches_are_those_of_sysfs), cmocka_unit_test(threads_share_a_core),
         cmocka_unit_test(the_rest_is_of_this_process), cmocka_unit_test(event_sources_are_found),
+        cmocka_unit_test(event_sources_of_cpus_have_names),
         cmocka_unit_test(free_memory_is_that_of_linux), cmocka_unit_test(the_load_is_that_of_linux),
         cmocka_unit_test(dates_are_of_now),
     };

@@ -416,6 +416,8 @@ static void times_are_taken_back(void **state)
         .verified = true, .latency.runs = 3, .cold_latency.runs = 3, .cold_method = "method",
         .peak_reason = "why", .gflops = 1, .executed_gflops = 1, .peak_gflops = 1,
         .peak_fraction = 1, .baseline[VENDOR_ONEDNN] = { .available = true, .ratio = 2 },
+        .load = 1, .measurements = 1, .measured_at = "now", .threads_note = "8 threads",
+        .huge_asked = true, .huge_bytes = 1, .huge_of_bytes = 2,
         .sim = { .available = true }, .counts[METER_ID_PERF] = { .reason = "no counter" },
     };
     struct measure_job j = { .m = &m, .target = target_named("plain"),
@@ -429,6 +431,8 @@ static void times_are_taken_back(void **state)
     assert_true(m.latency.runs == 0 && m.cold_latency.runs == 0 && !m.cold_method[0]);
     assert_true(m.gflops == 0 && m.executed_gflops == 0 && m.peak_gflops == 0);
     assert_true(m.peak_fraction == 0 && !m.peak_reason[0]);
+    assert_true(m.load == 0 && m.measurements == 0 && !m.measured_at[0] && !m.threads_note[0]);
+    assert_true(!m.huge_asked && m.huge_bytes == 0 && m.huge_of_bytes == 0);
     assert_true(m.baseline[VENDOR_ONEDNN].ratio == 0 && !m.baseline[VENDOR_ONEDNN].reason[0]);
     assert_true(m.sim.available && !m.sim.reason[0]);
     assert_string_equal(m.counts[METER_ID_PERF].reason, "no counter");

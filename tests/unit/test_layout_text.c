@@ -183,7 +183,7 @@ static void test_notation_errors(void **state)
         { "N O H/16777216:1099511627776 8388608h 5h W", ERR_UNFOLD, 5, 24,
         "1099511627776 times 8388608 tiles of H are too many: 27 hold all of H",
           "write H/16777216 without a number of tiles" },
-        { "N O (H W", ERR_SYNTAX, 9, 1, "this ( has no matching )",
+        { "N O (H W", ERR_SYNTAX, 5, 1, "this ( has no matching )",
         "(H W) makes one dim of H and W" },
         { "N O H) W", ERR_SYNTAX, 6, 1, ") without (", "(H W) makes one dim of H and W" },
         { "N ((O H) W)", ERR_SYNTAX, 4, 1, "parentheses cannot be nested",
@@ -257,7 +257,7 @@ static void test_picture(void **state)
         "  extent       1      4   56  56   16\n"
         "  stride  200704  50176  896  16    1\n"
         "  neighbours: w+1 at +16, h+1 at +896, o+1 at +1 (floats from element 0)\n"
-        "cells: the index that grew since the cell before\n"
+        "letter: the index that grew since the element before\n"
         "  line 0  .ooooooooooooooo  n0 o0..15 h0 w0\n"
         "  line 1  wooooooooooooooo  n0 o0..15 h0 w1\n"
         "  ... 12542 more lines\n");
@@ -269,8 +269,8 @@ static void test_picture(void **state)
         "  extent    2    4  4\n"
         "  stride   16    4  1\n"
         "  neighbours: w+1 at +1, h+1 at +4 (floats from element 0)\n"
-        "cells: the index that grew since the cell before; <: none did; capital, *: a copy; "
-        "-: padding\n"
+        "letter: the index that grew since the element before; <: none grew; capital, *: "
+        "a copy; -: padding\n"
         "  line 0  .ww-hww-hww-HWW-  h0 w0..2 | pad(1) | h1 w0..2 | pad(1) | h2 w0..2 | pad(1) | "
         "h3 w0..2* ..\n"
         "  line 1  <ww-hww-hww-hww-  h3 w0..2 | pad(1) | h4 w0..2 | pad(1) | h5 w0..2 | pad(1) | "
@@ -282,7 +282,7 @@ static void test_picture(void **state)
         "  extent  4  6\n"
         "  stride  6  1\n"
         "  neighbours: k+1 at +6, m+1 at +1 (floats from\n    element 0)\n"
-        "cells: the index that grew since the cell before\n"
+        "letter: the index that grew since the element\n    before\n"
         "  line 0  .mmmmmkmmmmmkmmm  m0..5 k0 | m0..5 k..\n"
         "  ... 1 more line\n");
     assert_picture("T H=2 W=2 O=8",
@@ -294,10 +294,22 @@ static void test_picture(void **state)
         "  extent        2        4        4\n"
         "  stride       16        4        1\n"
         "  neighbours: o+1 at +4, w+1 at +2, h+1 at +16 (floats from element 0)\n"
-        "cells: the index that grew since the cell before; <: none did\n"
+        "letter: the index that grew since the element before; <: none grew\n"
         "  line 0  .owo<owo<owo<owo  h0 w0 o0..4 by 4 | w1 o0..4 by 4 | w0 o1..5 by 4 | "
         "w1 o1..5 by 4 | w0 ..\n"
         "  ... 1 more line\n");
+}
+
+static void test_picture_of_narrow_types(void **state)
+{
+    (void)state;
+    struct tensor t = *layout_of(pool, "A M=6 K=4", "")->tensor;
+    struct str s = {0};
+    t.type = &type_f16;
+    layout_draw(&s, pool, layout_identity(pool, &t), 80, 1);
+    assert_non_null(strstr(str_text(&s), "6 x 4 = 24 f16 elements, 48 B; bijective"));
+    assert_non_null(strstr(str_text(&s), "m+1 at +4 (f16 elements from element 0)\n"));
+    str_free(&s);
 }
 
 /* No width and no shape breaks it. */
@@ -324,6 +336,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_notation), TEST(test_paper_notation), TEST(test_no_notation),
         TEST(test_notation_errors), TEST(test_notation_noise), TEST(test_picture),
+        TEST(test_picture_of_narrow_types),
         TEST(test_picture_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

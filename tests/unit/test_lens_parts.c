@@ -125,6 +125,33 @@ static void misses_have_sets_and_times(void **state)
     assert_true(cell[2] == 9 + 10 + 13 + 14 && cell[3] == 11 + 12 + 15 + 16);
 }
 
+/* Five accesses of the run for each touch of the window; a run has no fewer than the window. A line
+ * that a prefetcher brings is no access. */
+static void windows_are_scaled(void **state)
+{
+    static const struct { double accesses, scale; } row[] = { { 40, 5 }, { 8, 1 }, { 3, 1 } };
+    struct lens_touch brought[COUNT_OF(touch)];
+    struct lens l = window;
+    (void)state;
+    memcpy(brought, touch, sizeof touch);
+    brought[1].missed = true;
+    l.touch = brought;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct lens_site_count of[3] = { { 0 } };
+        double scale = row[i].scale;
+        l.accesses = row[i].accesses;
+        lens_scale_window(&l, of);
+        assert_true(of[0].misses == 2 * scale && of[0].conflict == scale);
+        assert_true(of[1].misses == scale && of[1].conflict == scale);
+        assert_true(of[2].misses == scale && of[2].conflict == 0);
+        l.n_touches = 0;                  /* nothing was touched */
+        lens_scale_window(&l, of);
+        l.n_touches = COUNT_OF(touch);
+        assert_true(of[0].misses == 2 * scale);
+        assert_true(of[0].first == 0 && of[1].first == 0 && of[2].first == 0);
+    }
+}
+
 /* --- How many lines --------------------------------------------------------------------------- */
 
 #define WAY(...) { COUNT_OF(((struct walk_part[]){ __VA_ARGS__ })), { __VA_ARGS__ } }
@@ -329,6 +356,7 @@ int main(void)
         cmocka_unit_test(lines_have_sets_and_buffers), cmocka_unit_test(lines_come_and_go),
         cmocka_unit_test(conflicts_are_found), cmocka_unit_test(iterations_are_found),
         cmocka_unit_test(touches_are_in_loops), cmocka_unit_test(misses_have_sets_and_times),
+        cmocka_unit_test(windows_are_scaled),
         cmocka_unit_test(accesses_touch_lines), cmocka_unit_test(kinds_of_misses),
         cmocka_unit_test(few_accesses_are_blamed), cmocka_unit_test(causes_are_sorted),
         cmocka_unit_test(first_touches_are_shared), cmocka_unit_test(loops_are_blamed),

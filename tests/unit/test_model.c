@@ -1796,7 +1796,7 @@ static void test_code_follows_the_cursor(void **state)
     bool ok = j->ok;
     deliver(m, j);
     if (ok) {
-        assert_shows(m, "of all executed: loop K of C, in N M;");
+        assert_shows(m, "of all executed instructions: loop K of C, in N M;");
         press(m, "Enter");                               /* the heading leads to its loop, too */
         assert_string_equal(loop_of(m), "K");
     }
@@ -1863,11 +1863,11 @@ static void test_code_of_a_gpu(void **state)
     setenv("TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", 1);
     press(m, "5");
     deliver(m, run_text_job(m));
-    assert_shows(m, "NVRTC is not here");
+    assert_shows(m, "NVRTC cannot be loaded");
     assert_shows(m, "4 shows");
     press(m, "%");
     deliver(m, run_text_job(m));
-    assert_shows(m, "NVRTC is not here");
+    assert_shows(m, "NVRTC cannot be loaded");
     assert_shows(m, "the PTX");
     assert_hides(m, "?Fix:");
     unsetenv("TILESCOPE_NVRTC");

@@ -451,7 +451,7 @@ static void what_does_not_work_says_so(void **state)
         { "gmm m=8 k=8 n=8 type=double", NULL, "is not a value of type=", "f32 f16 bf16" },
         { "x = input n=4 c=4 type=f17; y = relu(x)", NULL, "no element type \"f17\"", "f16" },
         { "x = input n=4 c=4 type=f16; w = const n=4 c=4 type=bf16; y = add(x, w)", NULL,
-          "one before it type=f16", "one type" },
+          "contradicts type=f16", "one type" },
         { "x = input m=9 n=4 type=f16; i = input k=3; y = gather(x, i) axis=0", NULL,
           "would be rounded to float16", "leave out type=f16" },
         { "c2d n=1 i=8 h=8 w=8 o=8 k=3 p=1 type=bf16", "algorithm Conv winograd m=2",

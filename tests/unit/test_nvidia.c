@@ -116,7 +116,7 @@ static void missing_ones_say_what_would_help(void **state)
         setenv(t[i].variable, "/nowhere/lib.so", 1);
         nvidia_ask(t[i].part, 20, &x);
         assert_false(x.available);
-        if (!strstr(x.reason, t[i].what) || !strstr(x.reason, "is not here")
+        if (!strstr(x.reason, t[i].what) || !strstr(x.reason, "cannot be loaded")
             || !strstr(x.fix, t[i].variable))
             fail_msg("%s: %s; fix: %s", t[i].what, x.reason, x.fix);
         use(t[i].variable, "cupti");      /* a library that lacks the functions, except of CUPTI */
@@ -190,8 +190,8 @@ static void lies_are_told_apart(void **state)
 {
     static const struct { const char *script, *said; bool metrics, records; } t[] = {
         { "privilege", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", false, true },
-        { "nan", "sectors: CUPTI's value is not a count", false, true },
-        { "negative", "bytes: CUPTI's value is not a count", false, true },
+        { "nan", "sectors: CUPTI returned no valid value", false, true },
+        { "negative", "bytes: CUPTI returned no valid value", false, true },
         { "endless", "more than 200 passes", false, true },
         { "empty", "in 0 bytes", false, true },
         { "dropped", "CUPTI dropped what it counted", false, true },
@@ -234,11 +234,11 @@ static void nothing_counted_has_a_reason(void **state)
     setenv("FAKE_CUPTI", "nan", 1);
     assert_true(cupti_count(&w, &metric, 1, &c, &seconds, &e));
     assert_false(c.available);
-    assert_string_equal(c.reason, "sectors: CUPTI's value is not a count");
+    assert_string_equal(c.reason, "sectors: CUPTI returned no valid value");
     setenv("TILESCOPE_CUPTI", "/nowhere/libcupti.so", 1);
     assert_true(cupti_count(&w, &metric, 1, &c, &seconds, &e));
     assert_false(c.available);
-    assert_non_null(strstr(c.reason, "CUPTI is not here"));
+    assert_non_null(strstr(c.reason, "CUPTI cannot be loaded"));
     use("TILESCOPE_CUPTI", "cupti");
 }
 
@@ -385,7 +385,7 @@ static void baselines_that_fail_leave_the_kernel(void **state)
     setenv("TILESCOPE_CUBLAS", "/nowhere/libcublas.so", 1);
     measure("gmm m=33 k=20 n=17", &m);
     assert_true(m.verified && m.latency.runs > 0);
-    assert_non_null(strstr(m.baseline[VENDOR_CUBLAS].reason, "cuBLAS is not here"));
+    assert_non_null(strstr(m.baseline[VENDOR_CUBLAS].reason, "cuBLAS cannot be loaded"));
     use("TILESCOPE_CUBLAS", "cublas");
 }
 

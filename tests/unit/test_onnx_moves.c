@@ -255,7 +255,7 @@ static const struct onnx_row indices[] = {
     { 13, "in x:2,2; in7 t:2; node SoftmaxCrossEntropyLoss x t > y p; out y; out p",
       "0,0,0,0;0,1", "1: 0.693147; 2x2: -0.693147 -0.693147 -0.693147 -0.693147" },
     { 13, "in x:2,2; in7 t:2,1; node NegativeLogLikelihoodLoss x t > y; out y", "",
-      "its classes 2x1 do not fit 2x2" },
+      "the shape 2x1 of its classes does not fit the shape 2x2 of its scores" },
     { 13, "in x:2; in7 t:2; node NegativeLogLikelihoodLoss x t > y; out y", "",
       "its weights are not a vector, or it has no classes" },
 };

@@ -112,9 +112,12 @@ static void times_are_taken(void **state)
     (void)state;
     static const struct { const char *answer; int n; const char *text; } rows[] = {
         { "times 1.5", 1, NULL }, { "times 1 2e-3 3", 3, NULL },
-        { "times", 0, "its answer should be" }, { "times 0", 0, "its answer should be" },
-        { "times 1 x", 0, "not \"times 1 x\"" }, { "times -1", 0, "its answer should be" },
-        { "times nan", 0, "its answer should be" }, { "times 1,5", 0, "its answer should be" },
+        { "times", 0, "the program must answer" },
+        { "times 0", 0, "the program must answer" },
+        { "times 1 x", 0, "it answered \"times 1 x\"" },
+        { "times -1", 0, "the program must answer" },
+        { "times nan", 0, "the program must answer" },
+        { "times 1,5", 0, "the program must answer" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char script[200];

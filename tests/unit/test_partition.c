@@ -19,8 +19,8 @@
               "b = c2d(r) o=4 k=1; s = add(b, x); t = exp(s)"
 #define FORK  "x = input a=4 b=6; r = softmax(x) axis=1; p = exp(r); q = tanh(r); s = add(p, q)"
 #define TENSORS \
-    "in the command line of the list of kernels, Tab offers tensors; show --what simplified " \
-    "prints them"
+    "to see the tensors, press Tab in the command line of the list of kernels, or run tilescope " \
+    "show --what simplified"
 #define FORM "a step of a network is: module cut TENSOR, or: module join TENSOR TENSOR"
 
 static const struct { const char *text, *step[MOST_STEPS], *says, *fix; } refused[] = {

@@ -194,6 +194,8 @@ static void visited(void *ctx, const struct pretrain_visit *v)
     assert_int_equal(v->trials, 56);
     assert_int_equal(v->measured + v->expected, 56);
     assert_true(v->best_ms >= 1 && v->best_ms < 11);
+    /* the first trial is the operator without steps */
+    assert_true(v->start_ms >= v->best_ms && v->start_ms < 11);
     w->expected += v->expected;
     if (++w->visits == w->stop_after)
         atomic_store(&w->cancel.raised, 1);

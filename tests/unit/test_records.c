@@ -589,7 +589,7 @@ static void refused_files(void **state)
     run_sql("PRAGMA user_version = 99");
     check_refused("by a newer tilescope (format 99", "update tilescope");
     run_sql("PRAGMA user_version = -1");
-    check_refused("are damaged: the number of their format is below 0", "records aside");
+    check_refused("are damaged: their format number is negative", "records aside");
     /* A file of the first format, which had no simulated times, gets them. */
     run_sql("PRAGMA user_version = 1; ALTER TABLE record DROP COLUMN simulated_ms");
     records_close(records_must_open(path));

@@ -287,7 +287,7 @@ static const struct { bool run; const char *from, *to, *at, *says; } wrong[] = {
     { false, "\"min\": 1.5", "\"mini\": 1.5", "\"latency_ms\"", "an object of median" },
     { false, "\"min\": 1.5", "\"min\": \"1.5\"", "\"latency_ms\"", "not a number" },
     { false, "\"runs\": 9", "\"runs\": 0", "\"latency_ms\"", "from 1" },
-    { false, "\"verified\": true", "\"verified\": false", "\"verified\"", "never timed" },
+    { false, "\"verified\": true", "\"verified\": false", "\"verified\"", "only verified kernels" },
     { false, "\"verified\": true", "\"verified\": 1", "\"verified\"", "neither true nor false" },
     { false, "\"gflops\": 1.5", "\"gflops\": -1.5", "\"gflops\"", "below 0" },
     { false, "\"gflops\": 1.5", "\"gflops\": 1e999", NULL, "not JSON" },

@@ -178,7 +178,7 @@ static const struct { const char *base, *from, *to, *key, *text, *fix; } refused
     { UNTIMED, "\"features\": null", "\"features\": null, \"simulated_ms\": -1", "simulated_ms",
       "\"simulated_ms\" is below 0", "" },
     { TIMED, "\"verified\": true", "\"verified\": false", "verified",
-      "it has a time, and was not verified: a wrong kernel is never timed", "" },
+      "the record has a time, but `verified` is false; only verified kernels are timed", "" },
     { RUN, "\"" RECORD_SPEC "\"", "1", "spec", "\"spec\" is not a text of 1 to 1048576 bytes", "" },
     { RUN, "\"started\": \"2026-11-21T06:19:47Z\", ", "", NULL,
       "the key \"started\" is missing", "" },

@@ -109,7 +109,7 @@ static const struct row constants[] = {
       " extent of the dimension",
       "undo, or layout reset B", "Bias" },
     { BIAS, "set variant ol;layout store_at Bias B K",
-      "variant ol fixes every layout, so that this step cannot change one",
+      "variant ol fixes every layout, so this step cannot change any",
       "apply `set variant alt` first", "Bias" },
     { BIAS, "layout store_at Bias B K;layout unfold B K tile=2 stride=2 size=4",
       "Bias would not be stored any more: it lies at 2 in K.1, which has only 2",
@@ -154,7 +154,7 @@ static const struct row layouts[] = {
     { GEMM, PAD16 PAD16 PAD16 PAD16 "layout fuse C M N",
       "C already has 64 layout primitives, which is the most", "", "C" },
     { CONV, "set variant ol;layout split Conv O 2",
-      "variant ol fixes every layout, so that this step cannot change one",
+      "variant ol fixes every layout, so this step cannot change any",
       "apply `set variant alt` first", "Conv" },
 };
 
@@ -207,7 +207,8 @@ static const struct row loops[] = {
     { GEMM, "loop pipeline C K stages=0", "stages=0 is not between 1 and 8", "", "stages=0" },
     { GEMM, "loop pipeline C K stages=9", "stages=9 is not between 1 and 8", "", "stages=9" },
     { CONV, "loop compute_at ReLU BiasAdd W scope=shared",
-      "ReLU reads BiasAdd and has no tile there", "leave out scope= and pad=", "ReLU" },
+      "ReLU reads BiasAdd, so compute_at makes no tile for scope= and pad=",
+      "leave out scope= and pad=", "ReLU" },
     { GEMM, "loop serial C M", "loop M of C is already a plain loop",
       "only a loop that is vectorized, unrolled, parallel or bound can be made plain", "M" },
     { GEMM, "loop bind C M thread.q", "there is no index thread.q", "did you mean thread.x?",
@@ -224,7 +225,7 @@ static const struct row loops[] = {
 static const struct row nodes[] = {
     { CONV, "loop compute_root Conv",
       "Conv is neither computed at another node's loop nor inlined",
-      "it has loops of its own already: only compute_at and inline are undone", "Conv" },
+      "it already has loops of its own; compute_root only undoes compute_at and inline", "Conv" },
     { CONV, "loop compute_at BiasAdd Conv W;loop split BiasAdd O 2",
       "BiasAdd is computed at loop W of Conv and follows its loops",
       "schedule Conv, or: loop compute_root BiasAdd", "BiasAdd" },
@@ -253,7 +254,8 @@ static const struct row nodes[] = {
     { GEMM, "loop unroll C M;loop split C K 2 4;loop rfactor C K 2",
       "after `loop rfactor C K 2`, step 2 `loop split C K 2 4` would no longer apply: C has no "
       "loop K",
-      "set layouts before loops: undo to step 1, apply this, then apply the loop steps again",
+      "set layouts before loops: undo to step 1, apply the new step, then apply the loop steps "
+      "again",
       "C" },
 };
 

@@ -199,7 +199,7 @@ static void test_networks_without_numbers(void **state)
     look.outdated = true;
     network_head_doc(&d, network(0), &look, &none);
     assert_rows(&d, "latency:  1.00 ms best (with the steps before), 1.00 ms median, spread 0.0 %\n"
-                    "stale:    kernels have other steps than here; m measures\n");
+                    "stale:    the shown kernels lack the newest steps; m measures\n");
     look.outdated = false;
     m.outcome = OUTCOME_WRONG;
     m.latency.runs = 0;

@@ -211,8 +211,8 @@ static void details_are_made_or_have_a_reason(void **state)
     assert_int_equal(d->tensor[1].classes.compulsory, RUNS);
     assert_int_equal(d->reuse.first, 2 * RUNS);
     assert_true(simulate(19999, true, 2 * RUNS, &e));
-    assert_string_equal(d->reason, "the kernel makes 1e+03 accesses, too many to look at one by one"
-                        " without :sim_budget 2.1e+04 or run --sim-budget 2.1e+04");
+    assert_string_equal(d->reason, "the kernel makes 1e+03 accesses, too many to record one by one;"
+                        " use `:sim_budget 2.1e+04` or `run --sim-budget 2.1e+04`");
     assert_true(d->n_tensors == 2 && d->n_loops == 0 && d->n_moments == 0);
     assert_true(simulate(20000, true, ((uint64_t)1 << 26) + 1, &e));
     assert_string_equal(d->reason, "the detail has room for 16 marked loops and 67108864 lines of"

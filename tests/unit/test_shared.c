@@ -307,7 +307,7 @@ static int try_broken(const struct program *p, int most)
             }
             if (what == NO_BARRIER && !strstr(says, "race on element"))
                 fail_msg("%s %d: %s", breakage_name[what], n, says);
-            if (what == APART && !strstr(says, "its threads part"))
+            if (what == APART && !strstr(says, "its threads diverge"))
                 fail_msg("%s %d: %s", breakage_name[what], n, says);
             tried++;
         }

@@ -212,7 +212,7 @@ static void less_budget_is_less_work(void **state)
 {
     static const struct { double iterations, accesses; const char *why; } loop[] = {
         { 20000, 50, "a sample cannot be smaller" }, { 1000, 9000, "a sample cannot be smaller" },
-        { 70, 100, "would cover the whole run" }, { 63, 1e6, "fewer than 64 iterations" },
+        { 70, 100, "shorter than 8 samples" }, { 63, 1e6, "fewer than 64 iterations" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(loop); i++) {

@@ -314,7 +314,7 @@ static void what_is_simulated_is_told(void **state)
         { { 64, 1000 }, 1, 64000, 1000, 8, MORE("a sample of 3.4e+04", "1e+03")
           "a sample cannot be smaller: 8 pieces, each with the L1 warmed up before it" },
         { { 64, 1000 }, 1, 64000, 1000, 16, MORE("all 6.4e+04", "1e+03")
-          "8 samples, each with the L1 warmed up before it, would cover the whole run" },
+          "a loop shorter than 8 samples with their L1 warm-up is not sampled" },
         { { 0, 0 }, 0, 5000, 1000, 8, MORE("all 5e+03", "1e+03")
           "there is no outer loop to sample" },
         { { 0, 0 }, 0, 1251, 1000, 8, MORE("all 1.25e+03", "1e+03")

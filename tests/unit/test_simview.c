@@ -143,9 +143,9 @@ static void parts(void **state)
     assert_hides(m, "no detail");
     model_free(m);
     fill_result(&s, d);
-    snprintf(d->reason, sizeof d->reason, "too many to look at one by one");
+    snprintf(d->reason, sizeof d->reason, "too many to record one by one");
     m = profile(&s, 80, 60);
-    assert_shows(m, "too many to look at one by one");
+    assert_shows(m, "too many to record one by one");
     assert_hides(m, "Why L1 missed");
     assert_hides(m, "simulated");
     model_free(m);
@@ -175,6 +175,43 @@ static void even_conflicts(void **state)
     m = profile(&s, 130, 62);
     assert_hides(m, "conflict misses");
     model_free(m);
+    free(d);
+}
+
+/* A cell has a quarter, half, three quarters or all of the misses of the fullest cell, or less. */
+static void fuller_cells_are_darker(void **state)
+{
+    static const struct { int64_t misses; const char *shade; enum style style; } row[] = {
+        { 0, "·", STYLE_DIM }, { 1, "░", STYLE_DIM }, { 25, "░", STYLE_DIM },
+        { 26, "▒", STYLE_NOTE }, { 50, "▒", STYLE_NOTE }, { 51, "▓", STYLE_NOTE },
+        { 75, "▓", STYLE_NOTE }, { 76, "█", STYLE_BAD }, { 100, "█", STYLE_BAD },
+    };
+    struct measurement_look look = { .width = 100 };
+    struct sim_detail *d = xcalloc(1, sizeof *d);
+    struct sim_result s;
+    struct doc doc;
+    int found = 0;
+    (void)state;
+    fill_detail(d);
+    fill_result(&s, d);
+    d->n_sets = d->n_set_cells = COUNT_OF(row);
+    for (int i = 0; i < COUNT_OF(row); i++)
+        d->set[i].misses = row[i].misses;
+    doc_open(&doc);
+    sim_doc(&doc, &s, &look);
+    for (int i = 0; i < doc.lines.len; i++) {
+        const struct line *line = &doc.lines.data[i];
+        const char *at = strstr(line->text, "(sets)") ? strstr(line->text, row[0].shade) : NULL;
+        found += at != NULL;
+        for (int k = 0; at && k < COUNT_OF(row); at += strlen(row[k++].shade)) {
+            assert_true(str_starts(at, row[k].shade));
+            assert_int_equal(line->style[at - line->text], row[k].style);
+        }
+        if (at)
+            assert_string_equal(at, "  most 100 in 1 set");
+    }
+    assert_int_equal(found, 1);
+    doc_close(&doc);
     free(d);
 }
 
@@ -237,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(change_to_nothing),
         cmocka_unit_test(views), cmocka_unit_test(parts), cmocka_unit_test(even_conflicts),
+        cmocka_unit_test(fuller_cells_are_darker),
         cmocka_unit_test(random_results),
     };
     return cmocka_run_group_tests_name("simview", tests, set_up, NULL);

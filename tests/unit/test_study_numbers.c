@@ -133,12 +133,12 @@ static void findings_in_words(void **state)
         "  " "    " "  " "16" "  " " 8 ms" "  " "2 cases\n",
         "\n      measured 4, min over 4 of 4 cases\n",
         "\n      measured 8, max over 3 of 4 cases\n",
-        "\n      does not hold in c, having seen 3 of 4 cases\n"
+        "\n      does not hold in c (3 of 4 cases measured)\n"
         "  " "    " "  " "8 " "  " "        holds" "  " "2 cases\n"
         "  " "    " "  " "16" "  " "does not hold" "  " " 1 case\n",
-        "\n      does not hold in a, having seen 4 of 4 cases\n",
+        "\n      does not hold in a (4 of 4 cases measured)\n",
         "\n      measured 5.769, geomean over 3 of 4 cases\n",
-        "\n      holds, having seen 4 of 4 cases\n",
+        "\n      holds in all measured cases (4 of 4)\n",
     };
     struct err e;
     struct study *s = parsed(combined, &e);

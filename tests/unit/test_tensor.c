@@ -309,7 +309,7 @@ static void what_is_refused(void **state)
           { "loop tensorize Conv W C KH" },
           "loop KH of Conv has 3 iterations", "of which 16 divides" },
         { "dep n=1 c=16 h=31 w=31 k=16 type=f16", { "loop tensorize Conv W C KW" },
-          "is no matrix product", "a loop of each operand alone" },
+          "is no matrix product", "a loop that indexes only one operand" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {

@@ -93,6 +93,7 @@ static void simulated_times_are_said_and_kept_apart(void **state)
     assert_string_equal(t->simulated, "h100");
     assert_true(isfinite(t->best_ms) && t->best_ms > 0 && t->measured && t->m.verified);
     assert_true(t->m.latency.runs == 0 && isinf(t->start_ms) && t->n_lines > 0);
+    assert_true(isnan(t->speedup));       /* the session's schedule is for no GPU */
     list(t->run, a, &rec, &n);
     assert_int_equal(n, 21);
     for (int i = 0; i < n; i++) {
@@ -125,6 +126,32 @@ static void simulated_times_are_said_and_kept_apart(void **state)
     arena_free(a);
 }
 
+/* Simulated times are not taken in turns.  A finished run answers with the same numbers. */
+static void simulated_times_have_a_ratio(void **state)
+{
+    struct tuning_opts o = options(16, true);
+    struct cancel none = {0};
+    struct session *s;
+    struct err e = {0};
+    (void)state;
+    with_device(false);
+    o.seed_given = true;
+    o.seed = 9;
+    assert_true(session_new(spec, &s, &e));
+    assert_true(history_apply(s->history, "loop bind C M thread.x", &e));
+    for (int k = 0; k < 2; k++) {
+        struct tuning *t;
+        if (!tuning_run(s, &o, NULL, &none, &t, &e))
+            fail_msg("%s", e.text);
+        assert_int_equal(t->answered, k == 1);
+        assert_true(isfinite(t->start_ms) && t->best_ms < t->start_ms && !t->is_start);
+        assert_true(t->speedup == t->start_ms / t->best_ms);
+        assert_true(t->speedup_low == 0 && t->speedup_high == 0);
+        tuning_free(t);
+    }
+    session_free(s);
+}
+
 static int stop_after;
 static struct cancel stopper;
 static void stop(void *ctx, const struct tune_view *v)
@@ -141,6 +168,7 @@ static void a_stopped_run_goes_on(void **state)
     struct search_sink view = { .view = stop };
     struct session *s;
     struct tuning *t;
+    struct inquiry *q;
     struct err e = {0};
     (void)state;
     with_device(false);
@@ -151,11 +179,14 @@ static void a_stopped_run_goes_on(void **state)
     assert_true(session_new(spec, &s, &e));
     if (!tuning_run(s, &o, &view, &stopper, &t, &e))
         fail_msg("%s", e.text);
-    session_free(s);
     int had = t->trials;
     assert_true(had >= 8 && had < 24 && t->end == SEARCH_CANCELLED);
     tuning_free(t);
     o.resume = true;
+    /* One that was opened for it and then dropped leaves it stopped. */
+    assert_true(tuning_open(s, &o, NULL, &stopper, &q, &e));
+    tuning_drop(q);
+    session_free(s);
     assert_true(run(&o, NULL, &t, &e));
     assert_int_equal(t->resumed, had);
     assert_int_equal(t->trials, 24);
@@ -375,6 +406,7 @@ int main(void)
     setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(simulated_times_are_said_and_kept_apart),
+        cmocka_unit_test(simulated_times_have_a_ratio),
         cmocka_unit_test(a_stopped_run_goes_on),
         cmocka_unit_test(candidates_are_timed_on_the_device),
         cmocka_unit_test(the_device_limits_shared_memory),

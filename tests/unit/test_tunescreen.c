@@ -467,7 +467,7 @@ static void the_best_is_that_of_the_result(void **state)
         job_free(j);
         assert_shows(m, i == 2 ? "best    5.00 ms, 1.25x as fast as the start (1.20 to 1.30)"
                        : i == 1 ? "best    5.00 ms, about 1.60x as fast as the start"
-                       : "best    8.00 ms, the start: nothing is shown to be faster than this "
+                       : "best    8.00 ms, the start: no trial was shown to be faster "
                          "(trial ");
         assert_shows(m, i == 0 ? " in the search)"
                        : i == 3 ? " in the search, 1.25x as fast as the start"

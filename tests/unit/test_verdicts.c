@@ -198,7 +198,8 @@ static void outputs_without_values(void **state)
 }
 
 /* Float32 is exact for relu, so 1e-5 of the largest value is allowed.  exp(100) is beyond it.  What
- * exp rounds may jump where it is compared; an input does not. */
+ * exp rounds may jump where it is compared or an index; an input does not, nor an index into one
+ * value. */
 static void whole_graphs_are_evaluated(void **state)
 {
     static const struct { const char *text; double want[3], allowed; bool jumps; } row[] = {
@@ -210,6 +211,10 @@ static void whole_graphs_are_evaluated(void **state)
         { "x = input n=3; a = exp(x); f = floor(a); y = neg(f)", { 0, -1, NAN }, 0, true },
         { "x = input n=3; a = exp(x); y = less(x, a)", { 1, 1, NAN }, 0, true },
         { "x = input n=3; w = affine(x) mul=2; y = less(x, w)", { 0, 1, 1 }, 1e-5, false },
+        { "x = input n=3; o = const k=2; a = exp(x); y = gather(o, a)", { 0 }, 0, true },
+        { "x = input n=3; o = const k=1; a = exp(x); y = gather(o, a)", { 0 }, 0, false },
+        { "x = input n=3; o = const k=1; a = exp(x); f = floor(a); y = gather(o, f)", { 0 }, 0,
+          false },
     };
     float x[] = { -2, 0.5f, 100 };
     (void)state;

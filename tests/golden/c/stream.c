@@ -19,7 +19,7 @@ static inline void stream16(float *p, v16 x)
 #endif
 }
 static inline v16 splat16(float x) { return x - (v16){0}; }
-/* Streamed stores are seen by all before what follows. */
+/* Makes streamed stores visible before any later store. */
 static inline void stream_done(void)
 {
 #if defined __SSE__
@@ -30,9 +30,9 @@ static inline void stream_done(void)
 /* kernel
  *   A        [4][40]  read
  *   C        [4][48]  written past the caches: aligned to its vectors
- *   D        [4][40]  written past the caches: aligned to its vectors
+ *   D        [4][40]  written
  *   E        [4][32]  written past the caches: aligned to its vectors
- *   F        [4]  written past the caches: aligned to its vectors
+ *   F        [4]  written
  */
 void kernel(const float *restrict A, float *restrict C, float *restrict D, float *restrict E,
             float *restrict F)
