@@ -278,8 +278,8 @@ static int forget_others(const struct run_call *r, const struct opened *o, bool 
 static bool refuse_loss(const struct run_call *r, const char *path, struct err *e)
 {
     struct str meters = {0};
-    err_set(e, ERR_RANGE, "%.200s holds numbers of %s; saving would overwrite the numbers in the "
-            "file. Nothing was saved.", path, str_text(&r->loss));
+    err_set(e, ERR_RANGE, "nothing was saved, because that would overwrite numbers: %.200s holds "
+            "numbers of %s", path, str_text(&r->loss));
     add_meters(&meters, r->opts.meters | r->lost);
     if (r->cut)
         err_fix(e, "--limit SECONDS allows more time; -o FILE.yaml writes a new file");

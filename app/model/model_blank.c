@@ -154,20 +154,42 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
-/* Appends a line that repairs the held step under the cursor: it inserts the step that the reason
- * proposes in parentheses, as "(loop reorder C M K N)"; if the reason proposes none, it edits the
- * held step. */
+/* Whether the held step at place `at` of the branch applies again when `step` is inserted before
+ * it. */
+static bool step_repairs(const struct model *m, int at, const char *step)
+{
+    const struct history *h = m->session->history;
+    int n, here, bad;
+    const int *path = history_path(h, history_branch_index(h), &n, &here);
+    const struct program *p = history_state(h, path[at - 1])->program, *repaired;
+    const char *held = history_state(h, path[at])->step;
+    struct arena *a = arena_new();
+    const char **line = ARENA_ARRAY(a, const char *, p->n_steps + 2);
+    struct err ignored;
+    for (int i = 0; i < p->n_steps; i++)
+        line[i] = p->steps[i];
+    line[p->n_steps] = step;
+    line[p->n_steps + 1] = held;
+    bool ok = program_replay(a, history_spec(h), line, p->n_steps + 2, &repaired, &bad, &ignored);
+    arena_free(a);
+    return ok;
+}
+
+/* Appends a line that repairs the held step under the cursor.  It inserts the step that the reason
+ * proposes in parentheses, as "(loop reorder C M K N)", if the held step then applies; otherwise it
+ * edits the held step. */
 static bool put_repair(struct model *m, struct str *out)
 {
-    const char *why = model_held_step(m), *step = why ? strstr(why, "(loop ") : NULL;
-    size_t n = step ? strcspn(step, ")") : 0;
-    bool whole = step && step[n] && !memmem(step, n, "...", 3);
-    if (!whole)
-        return model_fill_in(m, "edit %E %I", out);
-    str_add(out, "insert ");
-    put_row(m, out, 'E');
-    str_printf(out, " %.*s", (int)n - 1, step + 1);
-    return true;
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    const char *why = model_held_step(m), *from = why ? strstr(why, "(loop ") : NULL;
+    struct str step = {0};
+    if (from)
+        str_add_n(&step, from + 1, strcspn(from + 1, ")"));
+    bool repairs = l && l->id > 0 && step.len > 0 && step_repairs(m, l->id, str_text(&step));
+    if (repairs)
+        str_printf(out, "insert %d %s", l->id, str_text(&step));
+    str_free(&step);
+    return repairs || model_fill_in(m, "edit %E %I", out);
 }
 
 /* Appends the name of a model without its ending.  Characters that would need quotes become -. */

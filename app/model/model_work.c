@@ -347,22 +347,24 @@ void model_contract_note(const struct program *p, const struct program *than, st
     str_free(&text);
 }
 
-/* Appends that lanes of a vector lie apart in memory, unless they did the same in `than`. */
-static void note_lanes(const struct program *p, const struct program *than, struct str *out)
+/* Appends that lanes of a vector lie apart in memory where they are stored, or with `loads` where
+ * they are loaded; unless the same access of `than` did so. */
+static void note_lanes(const struct program *p, const struct program *than, bool loads,
+                       struct str *out)
 {
     struct lanes_apart now, was = {0};
     const struct func *f, *g;
     struct err ignored;
-    if (!program_lower(p, &f, &ignored) || !func_lanes_apart(f, &now))
+    if (!program_lower(p, &f, &ignored) || !func_lanes_apart(f, loads, &now))
         return;
-    bool before = program_lower(than, &g, &ignored) && func_lanes_apart(g, &was);
+    bool before = program_lower(than, &g, &ignored) && func_lanes_apart(g, loads, &was);
     if (before && streq(was.axis, now.axis) && streq(was.buffer, now.buffer)
-        && was.stride == now.stride && was.load == now.load)
+        && was.stride == now.stride)
         return;
     str_printf(out, "%sthe lanes of %s lie %lld elements apart in %s: each is %s by itself",
                out->len ? "; " : "", now.axis, (long long)now.stride, now.buffer,
-               now.load ? "loaded" : "stored");
-    if (now.load)
+               loads ? "loaded" : "stored");
+    if (loads)
         str_printf(out, ", which another layout of %s would avoid", now.buffer);
     else if (now.adjacent)
         str_printf(out, ", lanes of %s would be adjacent", now.adjacent);
@@ -370,7 +372,8 @@ static void note_lanes(const struct program *p, const struct program *than, stru
 
 void model_change_note(const struct program *p, const struct program *than, struct str *out)
 {
-    note_lanes(p, than, out);
+    note_lanes(p, than, false, out);
+    note_lanes(p, than, true, out);
     model_contract_note(p, than, out);
 }
 

@@ -251,8 +251,7 @@ static void add_moved(struct curing *c, const struct around *r, int i, int to)
 }
 
 /* For each loop that does not move the access to another line in one iteration: adds the order in
- * which this loop is innermost.  Adds the memory order.  For each other loop: adds the order in
- * which it is outermost, so that the loops inside touch fewer lines. */
+ * which this loop is innermost.  Adds the memory order, too. */
 static void add_orders(struct curing *c, int site)
 {
     struct around r;
@@ -262,6 +261,15 @@ static void add_orders(struct curing *c, int site)
         if (distance(c->l, site, r.loop[i]) < c->l->line_bytes)
             add_moved(c, &r, i, r.n - 1);
     add_memory_order(c, &r);
+}
+
+/* For each loop that moves the access to another line in one iteration: adds the order in which this
+ * loop is outermost, so that the loops inside touch fewer lines. */
+static void add_outermost(struct curing *c, int site)
+{
+    struct around r;
+    if (!find_around(c, site, &r))
+        return;
     for (int i = r.n - 1; i > 0; i--)
         if (distance(c->l, site, r.loop[i]) >= c->l->line_bytes)
             add_moved(c, &r, i, 0);
@@ -483,5 +491,6 @@ int forecast_cures(const struct program *p, const struct lens *l, struct arena *
         for_pairs(&c, add_copies);
     for_culprits(&c, add_joined);
     for_culprits(&c, add_tiles);
+    for_culprits(&c, add_outermost);
     return c.n;
 }

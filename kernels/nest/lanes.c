@@ -5,7 +5,7 @@
 struct loops_around { int n; const struct tree *loop[MAX_DIMS * 2]; };
 
 /* Whether lanes of a vectorized loop of `a` lie apart in an access to a parameter; fills *out. */
-static bool access_apart(const struct func *f, int buffer, const struct expr *const *idx,
+static bool access_apart(const struct func *f, int buffer, const struct expr *const *idx, bool load,
                          const struct loops_around *a, struct lanes_apart *out)
 {
     if (buffer >= f->n_params)
@@ -17,7 +17,8 @@ static bool access_apart(const struct func *f, int buffer, const struct expr *co
         expr_coef(f->pool, offset, a->loop[i]->var, &stride);
         if (stride == 1)
             out->adjacent = a->loop[i]->axis;
-        if (a->loop[i]->ann == LOOP_VECTORIZE && stride != 0 && stride != 1) {
+        bool turned = load && stride == -1;  /* may be one vector, whose lanes change places */
+        if (a->loop[i]->ann == LOOP_VECTORIZE && stride != 0 && stride != 1 && !turned) {
             out->axis = a->loop[i]->axis;
             out->stride = stride;
         }
@@ -30,8 +31,8 @@ static bool load_apart(const struct func *f, const struct val *v, const struct l
 {
     if (v == NULL)
         return false;
-    if (v->kind == VAL_LOAD && access_apart(f, v->source, v->idx, a, out))
-        return out->load = true;
+    if (v->kind == VAL_LOAD && access_apart(f, v->source, v->idx, true, a, out))
+        return true;
     return load_apart(f, v->a, a, out) || load_apart(f, v->b, a, out);
 }
 
@@ -43,7 +44,7 @@ static bool find(const struct func *f, const struct tree *t, struct loops_around
         return (t->how != STORE_SET || t->value->kind != VAL_LOAD)
             && load_apart(f, t->value, &a, out);
     if (t->kind == TREE_STORE)
-        return access_apart(f, t->buffer, t->idx, &a, out);
+        return access_apart(f, t->buffer, t->idx, false, &a, out);
     if (t->kind == TREE_LOOP && a.n < COUNT_OF(a.loop))
         a.loop[a.n++] = t;
     bool found = false;
@@ -52,11 +53,10 @@ static bool find(const struct func *f, const struct tree *t, struct loops_around
     return found;
 }
 
-bool func_lanes_apart(const struct func *f, struct lanes_apart *out)
+bool func_lanes_apart(const struct func *f, bool loads, struct lanes_apart *out)
 {
-    for (int loads = 0; loads < 2; loads++)
-        for (int i = 0; i < f->n_roots; i++)
-            if (find(f, f->root[i], (struct loops_around){ 0 }, loads, out))
-                return true;
+    for (int i = 0; i < f->n_roots; i++)
+        if (find(f, f->root[i], (struct loops_around){ 0 }, loads, out))
+            return true;
     return false;
 }

@@ -6,7 +6,8 @@
 
 #define MAX_VECTOR 256  /* most lanes of a vectorized loop, which is split into machine vectors */
 #define MAX_UNROLLED 4096 /* most statements of one unrolled body (SPEC D.5, validity filter) */
-#define MAX_ORDER 160     /* an order of loops with as many letters is not written out */
+#define MAX_ORDER 160     /* an order of loops with as many letters is not written out, */
+#define MAX_NAMES 100     /* and neither is a list of loops to unroll with more letters */
 #define MAX_TILE 262144   /* most elements of an accumulator tile: 1 MiB */
 
 /* Checks the extent of a vectorized loop.  Any extent up to MAX_VECTOR is legal: 13 lanes are
@@ -39,8 +40,9 @@ static bool refuse_inside(const struct stage *s, int at, struct err *e)
     }
     err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: loop%s %.300s run%s inside it", x->name,
             s->name, n > 1 ? "s" : "", str_text(&names), n > 1 ? "" : "s");
-    err_fix(e, body > MAX_UNROLLED ? "make %s the innermost loop (loop reorder %s%s %s)"
-               : "make %s the innermost loop (loop reorder %s%s %s) or unroll %.100s",
+    err_fix(e, body > MAX_UNROLLED || names.len > MAX_NAMES
+               ? "make %s the innermost loop (loop reorder %s%s %s)"
+               : "make %s the innermost loop (loop reorder %s%s %s) or unroll %s",
             x->name, s->name, order.len < MAX_ORDER ? str_text(&order) : " ...", x->name,
             str_text(&names));
     str_free(&names);

@@ -186,8 +186,8 @@ double func_statements(const struct func *f, int lanes);
 /* An access to a parameter in a vectorized loop, whose lanes lie `stride` elements apart, so that a
  * vector is stored or loaded element by element.  axis: the loop; adjacent: the innermost enclosing
  * loop that moves the access to the next element, or NULL. */
-struct lanes_apart { const char *axis, *buffer, *adjacent; int64_t stride; bool load; };
-/* Finds the first such store or, if there is none, the first such load.  Loads of nests that only
- * copy do not count.  Returns false if there is neither. */
-bool func_lanes_apart(const struct func *f, struct lanes_apart *out);
+struct lanes_apart { const char *axis, *buffer, *adjacent; int64_t stride; };
+/* Finds the first such store; or with `loads` the first such load, except those of stores that only
+ * copy.  Returns false when there is none. */
+bool func_lanes_apart(const struct func *f, bool loads, struct lanes_apart *out);
 #endif

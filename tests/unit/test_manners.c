@@ -324,19 +324,24 @@ static void test_followers_say_so(void **state)
 static void test_lanes_apart(void **state)
 {
     static const char apart[] = "the lanes of M lie 48 elements apart in C";
+    static const char in_a[] = "the lanes of M lie 32 elements apart in A: each is loaded by itself";
     (void)state;
     struct model *m = model_on(GMM);
     type_line(m, "loop reorder C N K M");
     assert_hides(m, "apart");
+    model_resize(m, 240, 40);
     type_line(m, "loop vectorize C M");
     assert_shows(m, apart);
+    assert_shows(m, in_a);
     type_line(m, "loop unroll C K");
     assert_hides(m, "apart");
-    type_line(m, "layout set C \"N M\"");    /* now lanes of M are adjacent here, but not in A */
-    assert_hides(m, apart);
-    assert_shows(m, "the lanes of M lie 32 elements apart in A");
+    type_line(m, "layout set C \"N M\"");    /* now lanes of M are adjacent here */
+    assert_hides(m, "apart");
     type_line(m, "layout set A \"K M\"");
     assert_hides(m, "apart");
+    type_line(m, "layout set A \"M K\"");
+    assert_shows(m, in_a);
+    assert_hides(m, apart);
     type_line(m, "layout set C \"M N\"");
     assert_shows(m, apart);
     model_free(m);
@@ -963,6 +968,14 @@ static void test_enter_repairs_a_held_step(void **state)
     assert_hides(m, "without effect");
     assert_string_equal(step_of(m), "loop vectorize C N");
     assert_null(model_held_step(m));
+    model_free(m);
+    m = model_on("gmm m=64 k=64 n=512");  /* a reason whose fix is no step */
+    type_line(m, "loop split C N 32 16");
+    type_line(m, "loop reorder C M N.0 K N.1");
+    type_line(m, "loop vectorize C N.1");
+    type_line(m, "edit 1 loop split C N 1 512");
+    press(m, ": focus Space steps Enter G Enter");
+    assert_string_equal(str_text(&m->prompt.line), "edit 3 loop vectorize C N.1");
     model_free(m);
 }
 
