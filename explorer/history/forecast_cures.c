@@ -263,8 +263,8 @@ static void add_orders(struct curing *c, int site)
     add_memory_order(c, &r);
 }
 
-/* For each loop that moves the access to another line in one iteration: adds the order in which this
- * loop is outermost, so that the loops inside touch fewer lines. */
+/* For each loop that moves the access to another line in one iteration: adds the order in which
+ * this loop is outermost, so that the loops inside touch fewer lines. */
 static void add_outermost(struct curing *c, int site)
 {
     struct around r;

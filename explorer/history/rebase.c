@@ -161,8 +161,8 @@ static void add_state(struct replay *r, const char *text, const struct program *
         r->new_at = r->last;
 }
 
-/* Returns the reason why a step is held: that a loop is gone, or *own, the error of its own text.  If
- * several renamed lines apply (n > 1), the reason goes on with the first few of them; else with
+/* Returns the reason why a step is held: that a loop is gone, or *own, the error of its own text.
+ * If several renamed lines apply (n > 1), the reason goes on with the first few of them; else with
  * *renamed, the error of a renamed line, or with the fix of *own in parentheses (read by the key
  * that repairs the step, app/model). */
 static const char *why_held(struct arena *a, const struct program *p, const struct step *step,

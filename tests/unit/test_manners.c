@@ -324,7 +324,7 @@ static void test_followers_say_so(void **state)
 static void test_lanes_apart(void **state)
 {
     static const char apart[] = "the lanes of M lie 48 elements apart in C";
-    static const char in_a[] = "the lanes of M lie 32 elements apart in A: each is loaded by itself";
+    static const char in_a[] = "the lanes of M lie 32 elements apart in A: each is loaded";
     (void)state;
     struct model *m = model_on(GMM);
     type_line(m, "loop reorder C N K M");
