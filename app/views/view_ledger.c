@@ -102,13 +102,16 @@ static int columns_width(const struct columns *c)
 }
 
 /* Returns the columns that a pane of this width shows if the user has chosen none: the columns that
- * have numbers, as far as there is room. */
-static struct columns usual_columns(const struct ledger_row *rows, int n, int width)
+ * have numbers, as far as there is room.  The threads are shown unless everything is timed with
+ * one, as the next measurement will be. */
+static struct columns usual_columns(const struct model *m, const struct ledger_row *rows, int n,
+                                    int width)
 {
     struct columns c = {0};
     bool vendor = false, threads = false;
     for (int i = 0; i < n; i++) {
-        threads = threads || threads_of(&rows[i]) > 1;
+        int timed = threads_of(&rows[i]);
+        threads = threads || timed > 1 || (timed > 0 && timed != m->threads);
         vendor = vendor || best_baseline(&rows[i]);
     }
     vendor = vendor && width >= 46;
@@ -127,7 +130,7 @@ static struct columns usual_columns(const struct ledger_row *rows, int n, int wi
 static struct columns columns_for(const struct model *m, const struct ledger_row *rows, int n,
                                   int width)
 {
-    struct columns c = m->columns.n > 0 ? m->columns : usual_columns(rows, n, width);
+    struct columns c = m->columns.n > 0 ? m->columns : usual_columns(m, rows, n, width);
     while (m->columns.n > 0 && c.n > 1
            && width - 1 - NUMBER_W - columns_width(&c) < LEAST_STEP)
         c.n--;

@@ -1579,7 +1579,9 @@ static void test_threads(void **state)
     deliver(m, finished(m, LANE_MEASURE, 4.2, true));
     assert_hides(m, "measuring with 1 thread");
     assert_shows(m, "best 4.20 ms, change +5 %");
+    assert_hides(m, "1t");
     press(m, ": threads Space 2 Enter Right");
+    assert_shows(m, "4.20 ms  1t    +5 %");              /* the next time will be of two */
     press(m, ": loop Space serial Space C Space N Enter");
     struct app_job *j = finished(m, LANE_MEASURE, 2, true);
     assert_int_equal(j->threads, 2);
