@@ -240,6 +240,23 @@ static void refusals_change_nothing(void **state)
     }
 }
 
+static void an_installation_without_experts_says_so(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    char *home = xstrdup(getenv("TILESCOPE_HOME"));
+    setenv("TILESCOPE_HOME", "/nowhere", 1);
+    assert_false(model_run(m, "expert"));
+    setenv("TILESCOPE_HOME", home, 1);
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    assert_string_equal(str_text(&m->message.text), "the folder of the experts is missing from "
+                                                    "the installation");
+    assert_int_equal(history_n_states(m->session->history), 1);
+    assert_true(model_run(m, "expert"));
+    free(home);
+    model_free(m);
+}
+
 static void hints_where_there_is_one(void **state)
 {
     (void)state;
@@ -298,7 +315,9 @@ int main(void)
         cmocka_unit_test(steps_one_by_one), cmocka_unit_test(own_work_stays),
         cmocka_unit_test(measured_steps_stay), cmocka_unit_test(threads_of_the_session),
         cmocka_unit_test(accuracy_of_the_session),
-        cmocka_unit_test(refusals_change_nothing), cmocka_unit_test(hints_where_there_is_one),
+        cmocka_unit_test(refusals_change_nothing),
+        cmocka_unit_test(an_installation_without_experts_says_so),
+        cmocka_unit_test(hints_where_there_is_one),
         cmocka_unit_test(prompt_and_help_know_it),
     };
     return cmocka_run_group_tests_name("expertscreen", tests, set_up, NULL);

@@ -128,6 +128,28 @@ static void tiles_of_sums_are_counted_as_they_are_stored(void **state)
     assert_true(seen > 20);
 }
 
+/* Stages are of tiles that are copies of what is stored: not of padded data, and not of weights
+ * whose places are no sums of multiples of the loops. */
+static void copies_of_stored_tiles_have_stages(void **state)
+{
+#define MIXED { "layout fuse Ker O I", "layout split Ker O_I 9 8" }
+    static const struct { struct row of; bool unroll, stages; } table[] = {
+        { { "c2d n=1 i=6 h=7 w=8 o=12 k=3 p=1", 2, MIXED }, true, false },
+        { { "c2d n=1 i=6 h=7 w=8 o=12 k=3 p=1", 0, { NULL } }, true, true },
+        { { "c2d n=1 i=6 h=7 w=8 o=12 k=1", 2, MIXED }, true, true },
+        { { "gmm m=16 k=2 n=16", 0, { NULL } }, true, true },
+        { { "gmm m=16 k=1 n=16", 0, { NULL } }, false, false },       /* there is no sum */
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct arena *a = arena_new();
+        const struct gpu_nest *g = space_of(a, &table[i].of)->gpu;
+        assert_int_equal(g->k_unroll >= 0, table[i].unroll);
+        assert_int_equal(g->k_stages >= 0, table[i].stages);
+        arena_free(a);
+    }
+}
+
 static void twins_find_points_right(void **state)
 {
     const char *asked = getenv("GPU_SPACE");
@@ -372,7 +394,9 @@ int main(void)
 {
     setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound_points_are_programs), cmocka_unit_test(twins_find_points_right),
+        cmocka_unit_test(sound_points_are_programs),
+        cmocka_unit_test(copies_of_stored_tiles_have_stages),
+        cmocka_unit_test(twins_find_points_right),
         cmocka_unit_test(tiles_of_sums_are_counted_as_they_are_stored),
         cmocka_unit_test(large_and_pipelined_points_are_right),
         cmocka_unit_test(pipelines_of_other_loops_are_no_points),

@@ -1,5 +1,6 @@
 /* ONNX import: models built here, the statements that they become, what is refused and why, cases
  * that come with ONNX, and damaged files. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -479,6 +480,8 @@ static void external_data_lie_beside_the_model(void **state)
     const char *link = arena_printf(a, "%s/link.bin", in);
     const char *path = arena_printf(a, "%s/m.onnx", in);
     f32 w[41] = { 0 };
+    int free_before = open("/dev/null", O_RDONLY), free_after;
+    close(free_before);                   /* the lowest descriptor that is not in use */
     for (int i = 0; i < 41; i++)
         w[i] = (f32)i - 1;
     assert_true(dir_make(in, &e) && file_write_atomic(file, (char *)w, sizeof w, &e) &&
@@ -493,6 +496,9 @@ static void external_data_lie_beside_the_model(void **state)
         if (ok)
             assert_true(m->init[0].f[0] == 0 && m->init[0].f[39] == 39);
         onnx_free(m);
+        free_after = open("/dev/null", O_RDONLY);
+        close(free_after);
+        assert_int_equal(free_after, free_before);
     }
     arena_free(a);
 }

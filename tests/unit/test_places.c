@@ -251,9 +251,14 @@ static void test_advice(void **state)
     press(m, "9");
     assert_shows(m, "Tuning this ended early, after 40 of 100 trials, the best at 3.05 ms: t goes "
                  "on with it.");
+    assert_hides(m, "Nothing has been tuned");
     m->tuner.old.best_ms = 0;
     m->data_stamp++;
     assert_shows(m, "Tuning this ended early, after 40 of 100 trials: t goes on with it.");
+    m->tuner.has_old = false;
+    m->data_stamp++;
+    assert_shows(m, "Nothing has been tuned in this session yet.");
+    assert_hides(m, "Tuning this ended early");
     type_line(m, "bogus");
     assert_shows(m, ":bogus");
     assert_shows(m, " refused: change it, or Esc leaves it");

@@ -119,7 +119,15 @@ static const struct row constants[] = {
       "set the layout of B, or apply: layout decouple_at Bias", "Bias" },
 };
 
+#define LONG "gmm m=4 k=2 n=600000"        /* two rows have more elements than are searched */
 static const struct row layouts[] = {
+    { LONG, "layout pad C M after=1;layout unpad C M after=2",
+      "primitive 2 (unpad M): before=0 after=2 would remove data, not only padding",
+      "the padding of M is before=0 after=1", "M" },
+    { LONG, "layout pad C M before=1 after=0;layout unpad C M before=2 after=0",
+      "primitive 2 (unpad M): before=2 after=0 would remove data, not only padding",
+      "the padding of M is before=1 after=0", "M" },
+    { LONG, "layout pad C M after=2;layout unpad C M after=2", NULL, NULL, NULL },
     { GEMM, "layout split Q N 2", "there is no tensor Q", "the tensors are A, B, C", "Q" },
     { CONV, "layout split Conf O 2", "there is no tensor Conf",
       "did you mean Conv? The tensors are Inp, Ker, Conv, Bias, BiasAdd, ReLU", "Conf" },

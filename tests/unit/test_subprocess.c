@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -468,6 +469,41 @@ static void notes_of_files_are_cleaned_up(void **state)
     free(longer);
 }
 
+/* A program needs a pipe, for which this process has no descriptors left, or one. */
+static void without_descriptors_nothing_runs(void **state)
+{
+    enum { MOST = 64 };
+    const char *const argv[] = { "true", NULL };
+    struct rlimit was, low;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    low = was;
+    low.rlim_cur = MOST;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    for (int left = 0; left < 2; left++) {
+        int fd[MOST], n = 0;
+        struct subprocess_result r;
+        struct err e = {0};
+        while (n < MOST && (fd[n] = open("/dev/null", O_RDONLY)) >= 0)
+            n++;
+        if (left == 1)
+            close(fd[--n]);
+        bool ran = subprocess_run(argv, 10, NULL, &r, &e);
+        int spare = open("/dev/null", O_RDONLY);          /* none was lost */
+        close(spare);
+        while (n > 0)
+            close(fd[--n]);
+        assert_false(ran);
+        assert_int_equal(e.code, ERR_ENV);
+        assert_string_equal(e.text, "cannot run true: Too many open files");
+        assert_int_equal(spare >= 0, left == 1);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    struct subprocess_result r = run_sh("echo again", 10);
+    assert_string_equal(str_text(&r.out), "again\n");
+    str_free(&r.out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,6 +520,7 @@ int main(void)
         cmocka_unit_test(programs_are_found_in_folders),
         cmocka_unit_test(a_cut_output_ends_with_a_line), cmocka_unit_test(cancels_are_told),
         cmocka_unit_test(notes_of_files_are_cleaned_up),
+        cmocka_unit_test(without_descriptors_nothing_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,90 @@
+/* What the message of the screen says when a measurement of another state arrives: what it said,
+ * unless that was the result of the current state, whose change can be another one now. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/unit/model_help.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+/* Returns the measurement of the current state, which found this time. */
+static struct app_job *timed(struct model *m, double ms)
+{
+    struct desired_job w;
+    press(m, "m");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    struct app_job *j = model_job(m, &w);
+    j->ok = j->m.verified = true;
+    j->m.outcome = OUTCOME_OK;
+    j->m.latency = (struct latency){ .median_ms = ms, .min_ms = ms, .max_ms = ms, .runs = 9 };
+    return j;
+}
+
+static void deliver(struct model *m, struct app_job *j)
+{
+    model_done(m, j);
+    job_free(j);
+}
+
+#define SAID "measured: best 4.00 ms; the result is correct"
+
+static void others_change_only_the_change(void **state)
+{
+    static const struct { bool here; const char *said, *then; } row[] = {
+        { true, NULL, "measured: best 4.00 ms, change -60 %; the result is correct" },
+        { true, SAID, "measured: best 4.00 ms, change -60 %; the result is correct" },
+        { true, "saved x.yaml", "saved x.yaml" },
+        { true, "all measured: best 4.00 ms", "all measured: best 4.00 ms" },
+        { true, "", "" },
+        { false, "saved x.yaml", "saved x.yaml" },
+        { false, SAID, SAID },            /* of a state that was left */
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct model *m = model_on("gmm m=64 k=32 n=48");
+        struct app_job *before = timed(m, 10);
+        type_line(m, "loop reorder C M K N");
+        if (row[i].here)
+            deliver(m, timed(m, 4));
+        if (row[i].here && !row[i].said)
+            assert_string_equal(str_text(&m->message.text), SAID);
+        if (row[i].said)
+            model_info(m, "%s", row[i].said);
+        deliver(m, before);
+        assert_string_equal(str_text(&m->message.text), row[i].then);
+        assert_true(history_state(m->session->history, 0)->measured->latency.min_ms == 10);
+        model_free(m);
+    }
+}
+
+/* An error keeps its place, even if it reads like a result. */
+static void errors_stay(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    struct app_job *before = timed(m, 10);
+    type_line(m, "loop reorder C M K N");
+    deliver(m, timed(m, 4));
+    model_say_error(m, "measured: best of all", "");
+    deliver(m, before);
+    assert_string_equal(str_text(&m->message.text), "measured: best of all");
+    model_free(m);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    private_folders();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(others_change_only_the_change), cmocka_unit_test(errors_stay),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
