@@ -50,7 +50,9 @@ t 0 '^verified: true' run 'c2d n=2 i=70 h=9 w=200 o=2 k=3 p=1' --meters none \
     --steps <(echo 'layout set Inp "N H W I"')
 
 # The simulator against cachegrind, as `make bench-sim` does it.
-if command -v valgrind > /dev/null; then
+if grep -q __asan_init "$TILESCOPE"; then
+    pass '# SKIP valgrind cannot run what was built with address sanitizer'
+elif command -v valgrind > /dev/null; then
     for word in 'm=64 k=96' ${TEST_LONG:+'t2d '} 'dep '; do
         out=$(KERNELS=tests/bench/unscheduled.txt SPEED=0 REPEAT=1 tests/bench/sim.sh "$word" 2>&1)
         rc=$?

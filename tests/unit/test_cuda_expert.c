@@ -168,12 +168,12 @@ static void every_operator_has_one_that_is_right(void **state)
     print_message("%-52s %-4s %-18s %3s %6s %5s %3s %9s %9s (simulated)\n", "operator", "",
                   "expert", "reg", "shared", "occup", "stk", "sectors", "conflicts");
     for (int i = 0; i < COUNT_OF(row); i++) {
-        struct arena *a = arena_new();
         struct experts all;
         struct expert_schedule s[MOST];
         int n;
         if ((row[i].how & LARGE) && most == 0)
             continue;
+        struct arena *a = arena_new();
         assert_true(expert_file_all(a, &all, &e));
         all.accuracy = row[i].how & TF32 ? 1e-3 : 0;
         if (!expert_schedules(a, &all, row[i].spec, target_named("cuda"), 1,
