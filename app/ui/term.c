@@ -206,8 +206,8 @@ void term_theme(struct terminal *t, enum theme theme)
 }
 
 /* Writes an escape sequence to the terminal, without curses. The mouse is switched on in this way
- * for two reasons: curses blocks inside an event that its mask excludes, and it supports SGR
- * coordinates only for some values of $TERM. */
+ * for two reasons. curses goes on waiting in getch after a mouse event that its mousemask excludes;
+ * and it supports SGR coordinates only for some values of $TERM. */
 static void send(const char *s)
 {
     fflush(stdout);

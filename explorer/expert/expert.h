@@ -84,10 +84,10 @@ struct expert_schedule {
  * order of the expert files.  target NULL: the best of this CPU.  If threads > 1, schedules have
  * parallel loops where the expert has them.
  *
- * If no expert is for this operator or its sizes, there is one plain schedule.  If experts are for
- * it but none of their combinations is legal, a graph of statements gets one plain schedule; for
- * other operators the result is ERR_NAME.  The text of an error in an expression names the
- * expert. */
+ * If no expert is for this operator and its sizes, out[] gets one plain schedule.  If some are but
+ * none of their combinations is legal, a graph of statements gets one plain schedule, and any other
+ * operator fails with ERR_NAME.  If an expression in an expert's file is wrong, the message names
+ * the expert. */
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
                       const struct target *target, int threads, int max,
                       struct expert_schedule *out, int *n, struct err *e);

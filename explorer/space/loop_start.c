@@ -111,7 +111,8 @@ struct starts {
     int n; struct loop_point p[TILES]; double score[TILES];
 };
 
-/* Inserts a point if it is sound: with its tile unrolled if that is sound, else not unrolled. */
+/* Inserts a point with its tile unrolled; or if that is not sound, with the tile not unrolled; or
+ * if neither is, nothing. */
 static void try_start(struct starts *b, const struct loop_point *from, double score)
 {
     const struct nest_info *nest = b->s->nest;

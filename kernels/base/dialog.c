@@ -11,7 +11,8 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/spawn.h"
 
-#define MAX_LINE_BYTES ((size_t)64 << 20) /* room for the time of each short call in 30 s */
+/* An answer may list the times of all calls made in 30 s, which are many if the calls are short. */
+#define MAX_LINE_BYTES ((size_t)64 << 20)
 #define TICK_MS 20
 #define PATIENCE_MS 1000                  /* the time that a program gets to end by itself */
 

@@ -27,7 +27,7 @@ struct barriers {
     const struct buffer *buffer;
     int n;
     bool *written, *read;  /* per tile: whether it was written or read since the last barrier */
-    bool *writes, *reads;  /* per tile: whether the tree that find_use saw writes or reads it */
+    bool *writes, *reads;  /* per tile: whether the tree of find_use stores or loads it */
     bool *staged;                         /* per tile: whether the walk is in its pipelined loop */
 };
 

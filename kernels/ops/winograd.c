@@ -430,8 +430,8 @@ static void transform_axis(const struct matrices *mat, int positions, int64_t ou
             }
 }
 
-/* Returns the number of windows of the weights that are transformed: pairs of channels, times taps
- * of the axes that are not transformed. */
+/* Returns how many windows (taps along each transformed axis) the weights consist of: one for each
+ * pair of channels and each tap of the other axes. */
 static int64_t n_pairs(const struct tensor *to)
 {
     int64_t n = tensor_elems(to);

@@ -5,8 +5,8 @@
  *     # original: /home/me/conv.yaml
  *     # title: ...
  *     # file: 0123456789abcdef          (hash of the original's content when last read or saved)
- *     # network: KEY KERNEL             (only for a session without a file, and for kernels; not
- *                                        for an operator without steps)
+ *     # network: KEY KERNEL             (only if the session has no file or is a kernel of a
+ *                                        network; never if it is an operator without steps)
  *     # model: /home/me/net.onnx        (only after `network`, if the model is known)
  *     # measurements only               (only if steps and texts are those of the file)
  * KEY and KERNEL are hashes. KEY identifies the operator or network; KERNEL identifies the kernel

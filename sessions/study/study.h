@@ -108,7 +108,7 @@ struct study {
     const char *cache;  /* a template; NULL = this machine's caches */
     const char *isa;                                     /* NULL = this CPU's best */
     double time_s, search_time_s, limit_s;               /* 0 = the default */
-    double budget_s;  /* limit of all searches together, without the tuner's; 0 = no limit */
+    double budget_s;  /* limit of all searches by parameters together; 0 = no limit */
     int threads; uint64_t seed;
     struct study_scale scale;
     const char *left_out;  /* names of the variants that were not picked, "a, b"; or NULL */
