@@ -334,7 +334,7 @@ valgrind: deps
 	@for t in $(VALGRIND_TESTS); do \
 	    test -x $(B)/tests/$$t || continue; \
 	    echo "valgrind $$t"; \
-	    valgrind -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite \
+	    TEST_SLOW=1 valgrind -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite \
 	        $(B)/tests/$$t > $(B)/$$t.valgrind 2>&1 || { cat $(B)/$$t.valgrind; exit 1; }; \
 	done
 
