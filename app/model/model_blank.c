@@ -159,18 +159,13 @@ static bool put_row(struct model *m, struct str *out, char what)
 static bool step_repairs(const struct model *m, int at, const char *step)
 {
     const struct history *h = m->session->history;
-    int n, here, bad;
+    int n, here;
     const int *path = history_path(h, history_branch_index(h), &n, &here);
-    const struct program *p = history_state(h, path[at - 1])->program, *repaired;
-    const char *held = history_state(h, path[at])->step;
     struct arena *a = arena_new();
-    const char **line = ARENA_ARRAY(a, const char *, p->n_steps + 2);
+    const struct program *p = model_try_on(a, history_state(h, path[at - 1])->program);
     struct err ignored;
-    for (int i = 0; i < p->n_steps; i++)
-        line[i] = p->steps[i];
-    line[p->n_steps] = step;
-    line[p->n_steps + 1] = held;
-    bool ok = program_replay(a, history_spec(h), line, p->n_steps + 2, &repaired, &bad, &ignored);
+    bool ok = program_apply_line(p, step, &p, &ignored)
+           && program_apply_line(p, history_state(h, path[at])->step, &p, &ignored);
     arena_free(a);
     return ok;
 }

@@ -510,10 +510,10 @@ static void say_change(struct model *m, const struct network_made *old,
     str_add(&text, " (");
     text_change(&text, y->latency.min_ms / x->latency.min_ms - 1);
     str_add_char(&text, ')');
-    if (latency_doubtful(&x->latency) || latency_doubtful(&y->latency))
+    bool before = latency_doubtful(&x->latency), after = latency_doubtful(&y->latency);
+    if (before || after)
         str_printf(&text, "; %s noisy, so the change is doubtful; m measures again",
-                   !latency_doubtful(&x->latency) ? "this time is" :
-                   !latency_doubtful(&y->latency) ? "the time before was" : "both times are");
+                   !before ? "this time is" : !after ? "the time before was" : "both times are");
     model_info(m, "%s", str_text(&text));
     m->message.stays = true;
     str_free(&text);

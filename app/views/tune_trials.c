@@ -9,8 +9,8 @@
 
 #include "app/ui/text.h"
 
-#define SHORT_NAME 6                     /* columns of "output" */
-#define LONG_NAME 20                     /* columns of "layout of the output" */
+/* The heading of the column of layouts, where there is little room and where there is more. */
+static const char short_name[] = "output", long_name[] = "layout of the output";
 #define RATIO 10                         /* columns of the ratio to the start */
 
 /* How the rows are written.  won: the winner; won->known is false during the search. */
@@ -127,15 +127,15 @@ static void put_what_start(struct doc *d, const struct trial_rows *t)
         text_ms(&text, t->v->start_ms);
         str_add_char(&text, ')');
     }
-    int room = t->width - 2 - doc_col(d) - SHORT_NAME - text_width(str_text(&text));
+    int room = t->width - 2 - doc_col(d) - (int)strlen(short_name) - text_width(str_text(&text));
     if (room < 0 && tune_trials_are_samples(t->v, t->won) && text.len > 0) {
         str_clear(&text);
         str_add(&text, " in turns");
-        room = t->width - 2 - doc_col(d) - SHORT_NAME - text_width(str_text(&text));
+        room = t->width - 2 - doc_col(d) - (int)strlen(short_name) - text_width(str_text(&text));
     }
-    bool whole = room >= LONG_NAME - SHORT_NAME
+    bool whole = room >= (int)(strlen(long_name) - strlen(short_name))
               || (t->width >= TUNE_HEADING_FROM && (room < 0 || text.len == 0));
-    doc_put(d, STYLE_DIM, whole ? "layout of the output" : "output");
+    doc_put(d, STYLE_DIM, whole ? long_name : short_name);
     if (room >= 0)
         doc_put(d, STYLE_DIM, str_text(&text));
     str_free(&text);

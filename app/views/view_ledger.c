@@ -265,8 +265,8 @@ static void put_columns(struct doc *d, const struct ledger_cell *cell, const str
         struct str s = {0};
         enum style style = STYLE_PLAIN;
         bool judges = c->at[i] == COLUMN_BEST || c->at[i] == COLUMN_OK;
-        /* Of a held step, only these two columns are shown. The step has no effect, so the other
-         * numbers of its state are those of the steps before it. */
+        /* A held step shows only these two columns: it has no effect, so the other numbers of its
+         * state are those of the steps before it. */
         if (judges || !cell->r->held)
             style = put[c->at[i]](&s, cell);
         bool bad = style == STYLE_BAD && judges;

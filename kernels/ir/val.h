@@ -76,8 +76,8 @@ const char *val_name(enum val_kind kind);
 bool val_is_function(enum val_kind kind);                /* a function of one float */
 bool val_is_const(const struct val *v, double value);
 
-/* What val_rebuild replaces.  `load` returns the replacement of a LOAD; NULL: keep loads.  `index`
- * returns the replacement of an index, a condition or the variable of a pick; NULL: keep them. */
+/* The replacements of val_rebuild.  `load` returns that of a LOAD; NULL: keep loads.  `index`
+ * returns that of an index, a condition or the variable of a pick; NULL: keep them. */
 struct val_map {
     void *ctx;
     /* called with a load whose indices `index` has already replaced */

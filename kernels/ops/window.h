@@ -12,7 +12,7 @@
  *     d (dd, dh, dw)         dilation
  *     op (opd, oph, opw)     output padding
  *
- * Of these, a family with one axis has only w, k, s, p, d, pw0 and pw1. */
+ * A family with one axis has only w, k, s, p, d, pw0 and pw1. */
 #ifndef TS_OPS_WINDOW_H
 #define TS_OPS_WINDOW_H
 #include "kernels/ops/params.h"

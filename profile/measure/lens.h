@@ -135,6 +135,9 @@ int64_t lens_sets(const struct lens *l, int64_t stride);
 enum miss_kind lens_kind(const struct lens_cause *c);
 /* Returns n, where the first n causes are worth naming. */
 int lens_n_culprits(const struct lens *l);
+/* Estimates the misses of the whole run from those of the window: adds each miss of the window to
+ * of[site], scaled from the touches of the window to the accesses of the run. */
+void lens_scale_window(const struct lens *l, struct lens_site_count *of);
 /* For lens.c: sets l->cause and l->all. count: one entry per site. exact: whether count[].first is
  * known. */
 void lens_find_causes(struct lens *l, const struct lens_site_count *count, bool exact);

@@ -30,8 +30,4 @@ struct lens_cells {
  * cancelled. False: ERR_RANGE. */
 bool lens_whole(struct arena *a, const struct lens_path *path, const struct cancel *c,
                 struct lens_cells *out, struct err *e);
-/* lens.c.  Estimates the misses of the whole run from those of the window: adds each miss of the
- * window to of[site], scaled from the touches of the window to the accesses of the run. */
-struct lens;
-void lens_scale_window(const struct lens *l, struct lens_site_count *of);
 #endif

@@ -165,8 +165,8 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
     return true;
 }
 
-/* Of the tasks that are to be searched and not marked in `asked`, returns the task whose time
- * exceeds its bound the most; -1: no such task is left. */
+/* Returns the task whose time exceeds its bound the most, among the tasks that are to be searched
+ * and not marked in `asked`; -1: no such task is left. */
 static int most_to_gain(const struct net_tuner *t, const bool *asked)
 {
     int most = -1;

@@ -108,3 +108,10 @@ void private_folders(void)
     setenv("XDG_CACHE_HOME", dir, 1);
     setenv("XDG_CONFIG_HOME", dir, 1);
 }
+
+int set_up_folders(void **state)
+{
+    (void)state;
+    private_folders();
+    return 0;
+}

@@ -22,4 +22,5 @@ const char *loop_of(const struct model *m);
 /* Private folders for state, cache and settings, and a private working directory, for this process;
  * once, before any model. */
 void private_folders(void);
+int set_up_folders(void **state);  /* the same, as the set-up of a group of tests */
 #endif

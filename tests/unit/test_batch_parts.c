@@ -1,4 +1,4 @@
-/* What a batch decides from the times of a candidate. */
+/* The decision of a batch, from a candidate's times, to sample it longer. */
 #include <math.h>
 
 #include "profile/measure/batch_impl.h"

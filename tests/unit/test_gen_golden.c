@@ -31,6 +31,15 @@ static void show_marks(struct str *text)
         *s = '@';
 }
 
+/* Appends the C of a case, under its name. */
+static void add_c(struct str *out, const struct gen_case *c, struct gen_opts o)
+{
+    struct err e;
+    o.header = c->name;
+    if (!gen_c(c->f, &o, out, &e))
+        fail_msg("%s: %s", c->name, e.text);
+}
+
 /* Checks the C of all trees without a golden file of their own, and of some nests. */
 static void kernels_are_as_before(void **state)
 {
@@ -46,13 +55,10 @@ static void kernels_are_as_before(void **state)
     struct str out = { 0 };
     (void)state;
     for (int i = 0; i < n; i++) {
-        struct gen_opts o = { .target = target_named("avx512"), .openmp = true,
-                              .header = cases[i].name };
-        struct err e;
         if (cases[i].golden || (is_listed(&cases[i], large) && !is_listed(&cases[i], nests)))
             continue;
-        if (!gen_c(cases[i].f, &o, &out, &e))
-            fail_msg("%s: %s", cases[i].name, e.text);
+        add_c(&out, &cases[i],
+              (struct gen_opts){ .target = target_named("avx512"), .openmp = true });
         str_add(&out, "\n");
     }
     golden_check("tests/golden/kernels.txt", str_text(&out));
@@ -72,13 +78,10 @@ static void scalars_are_as_before(void **state)
     const struct gen_case *cases = gen_cases(a, &n);
     struct str out = { 0 };
     (void)state;
-    for (int i = 0; i < n; i++) {
-        struct gen_opts o = { .target = target_named("plain"), .marks = true, .name = "scalars",
-                              .header = cases[i].name };
-        struct err e;
-        if (is_listed(&cases[i], list) && !gen_c(cases[i].f, &o, &out, &e))
-            fail_msg("%s: %s", cases[i].name, e.text);
-    }
+    for (int i = 0; i < n; i++)
+        if (is_listed(&cases[i], list))
+            add_c(&out, &cases[i], (struct gen_opts){ .target = target_named("plain"),
+                                                      .marks = true, .name = "scalars" });
     show_marks(&out);
     golden_check("tests/golden/scalars.txt", str_text(&out));
     str_free(&out);

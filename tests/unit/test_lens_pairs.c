@@ -39,7 +39,7 @@ static int held_after(const struct lens *l, const struct lens_pair *pair, int at
     return n;
 }
 
-/* What is held is looked at when a pair has missed 1, 2, 4, 8... times. */
+/* A pair's set is looked at when the pair has missed 1, 2, 4, 8... times. */
 static void sets_are_looked_at(void **state)
 {
     static const struct { const char *spec, *cache; } row[] = {

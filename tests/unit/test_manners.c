@@ -1732,13 +1732,6 @@ static void test_killed_operator_is_offered(void **state)
     model_free(m);
 }
 
-static int in_private_folders(void **state)
-{
-    (void)state;
-    private_folders();
-    return 0;
-}
-
 /* A line that was copied with its colon runs as it is. */
 static void a_colon_of_the_prompt_is_no_command(void **state)
 {
@@ -1949,5 +1942,5 @@ int main(void)
         cmocka_unit_test(test_undone_changes_are_none),
         cmocka_unit_test(test_killed_operator_is_offered),
     };
-    return cmocka_run_group_tests(tests, in_private_folders, NULL);
+    return cmocka_run_group_tests(tests, set_up_folders, NULL);
 }

@@ -1,5 +1,5 @@
-/* What the message of the screen says when a measurement of another state arrives: what it said,
- * unless that was the result of the current state, whose change can be another one now. */
+/* The message on the screen when a measurement of another state arrives.  It stays, unless it is
+ * the result of the current state: the change in that result can be another one now. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,17 +74,10 @@ static void errors_stay(void **state)
     model_free(m);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    private_folders();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(others_change_only_the_change), cmocka_unit_test(errors_stay),
     };
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return cmocka_run_group_tests(tests, set_up_folders, NULL);
 }

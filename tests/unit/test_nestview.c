@@ -9,7 +9,7 @@
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
-/* Of the nest under the cursor, as much as fits is in the pane, also from its first line. */
+/* The pane shows as much as fits of the nest under the cursor, also from its first line. */
 static void the_nest_under_the_cursor_is_shown(void **state)
 {
     (void)state;
@@ -40,15 +40,8 @@ static void the_nest_under_the_cursor_is_shown(void **state)
     model_free(m);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    private_folders();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_nest_under_the_cursor_is_shown) };
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return cmocka_run_group_tests(tests, set_up_folders, NULL);
 }

@@ -88,15 +88,8 @@ static void texts_have_free_columns(void **state)
     model_free(m);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    private_folders();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(texts_have_free_columns) };
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return cmocka_run_group_tests(tests, set_up_folders, NULL);
 }
