@@ -201,7 +201,12 @@ static void topic_signs(struct str *out)
         str_printf(&all, "%s. %s\n", signs[i].help, signs[i].more);
     }
     str_wrap(out, str_text(&all), HELP_WIDTH, 2 + SIGN_COLUMN);
-    str_add(out, "\nThe bottom line explains the signs of the row under the cursor.\n");
+    str_add(out, "\nThe bottom line explains the signs of the row under the cursor.\n\n"
+            "Predictions: before a step is applied or measured, the bottom line predicts\n"
+            "its L1 misses, from a simulated sample. It also predicts the time of one thread,\n"
+            "if `tilescope machine` or view 8 has measured the machine: the cycles of the\n"
+            "code, without misses, and the time to load the missed lines from L2. Most\n"
+            "kernels take 0.7 to 1.6 times as long as predicted.\n");
     str_free(&all);
 }
 

@@ -447,7 +447,7 @@ void model_threads_note(const struct model *m, struct str *out);
  * again, if one of these two steps is step `by`. */
 void model_note_replaced(const struct model *m, int by, struct str *out);
 /* `step` leads from program `before` to p.  Appends a note if it has changed nothing (layouts,
- * loops; for a setting, code), or if it reset a tensor, which now takes another tensor's layout. */
+ * loops, code), or if it reset a tensor, which now takes another tensor's layout. */
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out);
 /* Appends remarks on the current program, such as overlapping tiles.  Returns whether one of them

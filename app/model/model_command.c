@@ -81,12 +81,19 @@ bool model_uncover(struct model *m)
     return true;
 }
 
+/* Finds a view by its name, or by as much of it as no other view's name begins with. */
 static int find_view(const char *name)
 {
-    for (int i = 0; i < VIEW_COUNT; i++)
+    int found = -1, n = 0;
+    for (int i = 0; i < VIEW_COUNT; i++) {
         if (strcaseeq(model_view[i].name, name))
             return i;
-    return -1;
+        if (name[0] && strncasecmp(model_view[i].name, name, strlen(name)) == 0) {
+            found = i;
+            n++;
+        }
+    }
+    return n == 1 ? found : -1;
 }
 
 static void refuse_view(struct model *m)
@@ -499,7 +506,7 @@ static bool run_line(struct model *m, const char *line)
         model_note_replaced(m, history_position(m->session->history), &same);
     }
     bool undone = str_starts(line, "undo") || str_starts(line, "redo");
-    bool back = undone || str_starts(line, "goto") || str_starts(line, "branch ");
+    bool back = undone || str_starts(line, "goto") || str_begins(line, "branch");
     if (undone)
         model_undone(m);
     if (effect == EFFECT_STATE)

@@ -10,6 +10,7 @@
 
 #define MOST_FORESEEN 64                  /* most lines of one job */
 #define MOST_TRIES 2  /* most tries of a line; the first can fail because the machine is busy */
+#define SAME 0.05  /* a predicted change of the time that is smaller is called none */
 #define ROUGH 0.2  /* a prediction from a sample with at least this error is called rough */
 #define PATIENCE 10                       /* factor for the time limit of the second try */
 
@@ -142,14 +143,13 @@ static void add_change(struct str *out, const char *separator, const struct fore
     text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
 }
 
-/* Returns the milliseconds that loads, stores and FLOPs take; 0: unknown
- * (model_forecast_has_time). */
+/* Returns the predicted milliseconds; 0: unknown (model_forecast_has_time). */
 static double predicted_ms(const struct model *m, const struct prediction *p)
 {
-    if (!model_forecast_has_time(m))
+    if (!model_forecast_has_time(m) || p->cycles <= 0)
         return 0;
     return roofline_predict_ms(m->roofs.model, target_or_host(m->set.target)->isa,
-                               model_program(m)->base->flops, p->accesses);
+                               p->cycles, p->miss_bytes);
 }
 
 /* Returns the relative change of the predicted time from `now` to p: -0.5 is half the time.  NAN:
@@ -206,19 +206,21 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
     return is_better(m, line ? find(m, state, line) : NULL, other ? find(m, state, other) : NULL);
 }
 
-/* Appends the change of the time from `now`, such as "; time -91 %".  If `now` is NULL or its time
- * is unknown, appends the time, such as "; at least 0.26 ms".  Appends nothing if that is
- * unknown, too.  Latencies of loads, which are not predicted, make all times longer; so the change
- * is nearer to the truth than the time. */
+/* Appends the change of the time from `now`, such as "; time about -91 %".  If `now` is NULL or its
+ * time is unknown, appends the time, such as "; about 0.26 ms".  Appends nothing if that is
+ * unknown, too. */
 static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
                      struct str *out)
 {
     double ms = predicted_ms(m, p), change = time_change(m, p, now);
     if (isfinite(change)) {
-        str_add(out, "; time ");
-        text_change(out, change);
+        str_add(out, "; time about ");
+        if (fabs(change) < SAME)
+            str_add(out, "the same");
+        else
+            text_change(out, change);
     } else if (ms > 0) {
-        str_add(out, "; at least ");
+        str_add(out, "; about ");
         text_ms(out, ms);
     }
 }

@@ -325,6 +325,9 @@ void model_note_no_change(const struct program *p, const struct program *before,
                                                   : "order of the loops is");
     else if (str_starts(step, "set ") && same_code(p, before))
         note_idle_setting(p, step, out);
+    else if (!marks && !reorder && str_starts(step, "loop ") && same_code(p, before))
+        str_printf(out, "%sso far the step changes nothing: the C is as before",
+                   out->len ? "; " : "");
 }
 
 void model_note_replaced(const struct model *m, int by, struct str *out)

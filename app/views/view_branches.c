@@ -28,14 +28,19 @@ static int reference(const struct history *h)
     return of;
 }
 
-/* Whether branch b was timed or simulated with other settings than the branch that `reference`
- * returns. */
-static bool otherwise(const struct history *h, int b)
+/* Whether branch b was timed with other settings than the branch that `reference` returns. */
+static bool timed_otherwise(const struct history *h, int b)
 {
     const struct measurement *r = measured_at(h, b), *of = measured_at(h, reference(h));
-    bool sim = r && of && r->sim.available && of->sim.available;
-    return (is_timed(r) && is_timed(of) && !measurement_same_way(r, of))
-        || (sim && !cache_config_same_l1(&r->sim.cache, &of->sim.cache));
+    return is_timed(r) && is_timed(of) && !measurement_same_way(r, of);
+}
+
+/* Whether branch b was simulated with another cache than the branch that `reference` returns. */
+static bool simulated_otherwise(const struct history *h, int b)
+{
+    const struct measurement *r = measured_at(h, b), *of = measured_at(h, reference(h));
+    return r && of && r->sim.available && of->sim.available
+        && !cache_config_same_l1(&r->sim.cache, &of->sim.cache);
 }
 
 /* Appends "isa avx2, 2 threads, cache 32K/8/64". */
@@ -133,9 +138,11 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         history_path(h, b, &n, &at);
         str_printf(&place, "%d/%d", at, n - 1);
         const struct measurement *r = measured_at(h, b);
-        put_best(&time, r, otherwise(h, b));
-        if (r && r->sim.available)
+        put_best(&time, r, timed_otherwise(h, b));
+        if (r && r->sim.available) {
+            str_add(&misses, simulated_otherwise(h, b) ? "*" : "");
             text_count(&misses, r->sim.l1_misses);
+        }
         bool marked = history_branch(h, b)->at == m->marking.state;
         doc_put(d, STYLE_TITLE, b == history_branch_index(h) ? "●" : " ");
         doc_put(d, STYLE_NOTE, marked ? "=" : " ");
@@ -174,7 +181,7 @@ void view_branches_hint(const struct model *m, struct str *out)
         str_printf(out, "%s: %s", b->name, str_text(&note));
     str_free(&note);
     const struct measurement *r = measured_at(h, l->id);
-    if (otherwise(h, l->id)) {
+    if (timed_otherwise(h, l->id) || simulated_otherwise(h, l->id)) {
         str_printf(out, "%s* %s: with ", out->len ? "; " : "", b->name);
         put_settings(r, out);
         str_printf(out, "; %s: with ", history_branch(h, reference(h))->name);

@@ -53,7 +53,7 @@ static bool lacks_words(enum command_id id, const char *line, const struct step_
                         struct err *e)
 {
     const struct command_info *c = &infos[id];
-    const char *what = c->syntax[0] != 'N' || c->syntax[1] == 'A' ? "the name of a branch"
+    const char *what = c->syntax[0] != 'N' ? "the name of a branch"
                      : c->syntax[1] == '\0' ? "a step number" : c->syntax;
     err_set(e, ERR_SYNTAX, "%s needs %s", c->name, what);
     err_fix(e, "%s %s: %s", c->name, c->syntax, c->help);
@@ -97,7 +97,7 @@ static bool run_command(struct history *h, enum command_id id, const struct step
     case COMMAND_UNDO:   return history_undo(h, number, e);
     case COMMAND_REDO:   return history_redo(h, number, e);
     case COMMAND_GOTO:   return history_visit(h, number, e);
-    case COMMAND_BRANCH: return history_fork(h, arg->text, e);
+    case COMMAND_BRANCH: return history_fork(h, arg ? arg->text : NULL, e);
     case COMMAND_SWITCH: return history_branch_switch(h, arg->text, e);
     case COMMAND_DELETE: return history_branch_delete(h, arg->text, e);
     case COMMAND_MEASURE: return true;

@@ -168,6 +168,16 @@ static const char *auto_name(struct history *h, const char *name)
     }
 }
 
+/* Returns the first free name of "b1", "b2"... */
+static const char *default_name(struct history *h)
+{
+    for (int k = 1;; k++) {
+        const char *name = arena_printf(h->arena, "b%d", k);
+        if (find_branch(h, name) < 0)
+            return name;
+    }
+}
+
 /* --- Moving ----------------------------------------------------------------------------------- */
 
 struct branch *history_here(struct history *h)
@@ -294,15 +304,17 @@ bool history_branch_plain(struct history *h, const char *name, struct err *e)
 bool history_fork(struct history *h, const char *name, struct err *e)
 {
     int from = h->current;
-    if (!history_branch_new(h, name, e))
+    if (!history_branch_new(h, name ? name : default_name(h), e))
         return false;
     struct branch *b = &h->branches.data[from];
     bool back = b->went == b->at + 1 && b->left != b->at && history_leads(h, b->at, b->left)
              && history_leads(h, b->left, b->tip);
     h->said_at = 0;
-    h->said = !back ? NULL
-            : arena_printf(h->arena, "branch %s starts at step %d; %s is at its step %d again",
-                           name, depth_of(h, b->at), b->name, depth_of(h, b->left));
+    const char *new = history_here(h)->name;
+    h->said = back
+            ? arena_printf(h->arena, "branch %s starts at step %d; %s is at its step %d again",
+                           new, depth_of(h, b->at), b->name, depth_of(h, b->left))
+            : name ? NULL : arena_printf(h->arena, "branch %s starts here", new);
     b->at = back ? b->left : b->at;
     return true;
 }

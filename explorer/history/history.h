@@ -71,11 +71,12 @@ bool history_visit(struct history *h, int position, struct err *e);
 /* Starts a branch at the current state and switches to it.  A name has 1 to 40 letters, digits
  * and _ . ~ - */
 bool history_branch_new(struct history *h, const char *name, struct err *e);
-/* Does the same at the operator without steps. */
+/* Starts a branch at the operator without steps, and switches to it. */
 bool history_branch_plain(struct history *h, const char *name, struct err *e);
-/* Does the same, and sets history_said.  If history_visit has just led back to the current state,
- * the old branch returns to the state before that visit, because the user went back only to start
- * the new branch: lists and comparisons then show the old branch with all its steps. */
+/* Starts a branch as history_branch_new does, and sets history_said.  name NULL: the first free
+ * name of "b1", "b2"...  If history_visit has just led back to the current state, the old branch
+ * returns to the state before that visit, because the user went back only to start the new branch:
+ * lists and comparisons then show the old branch with all its steps. */
 bool history_fork(struct history *h, const char *name, struct err *e);
 /* Returns the index of a branch; -1, with *e, when no branch has that name. */
 int history_branch_find(const struct history *h, const char *name, struct err *e);

@@ -31,6 +31,7 @@ struct gen_work {
     double iterations, conditions;
     double spills;                        /* loads and stores of registers that do not fit */
     double cycles;  /* without misses, on a core with two ports for arithmetic and two for loads */
+    double out_of_order;  /* cycles as well, of a CPU that overlaps short chains of updates */
     /* About the straight line that takes most cycles.  pressure: most registers that are live at
      * once; body: number of statements; chain: most updates of one register.  tile: the buffer of
      * the local tile that takes most registers of the line, or 0; tile_registers: the number of

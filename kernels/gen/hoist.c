@@ -146,6 +146,8 @@ static void keep_in_registers(struct hoist *h, struct code *loop, struct block *
     for (int i = 0; i < h->n; i++) {
         struct kept *k = &h->kept[i];
         k->reg = reg_new(u, stem, NULL, k->at.lanes, NULL);
+        if (k->stored && u->func->buffer[h->buffer].memory == MEMORY_LOCAL)
+            u->regs.data[k->reg].tile = h->buffer;
         struct code *init = k->stored ? initial_store(out, k) : NULL;
         if (init && !read_between(out, init, k))
             init->reg = k->reg;

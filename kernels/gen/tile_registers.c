@@ -65,28 +65,44 @@ int64_t tile_registers(const struct func *f, int buffer, const struct target *t)
     return b->elems / row * ((row + lanes - 1) / lanes);
 }
 
-/* Whether more registers than t has are live in the straight line of code that takes most cycles.
- * Then *out is the tile that takes most of these registers. */
-static bool hot_tile_spills(const struct func *f, const struct target *t, struct tile_spill *out)
+/* Finds the tile that takes most registers in the straight line of code that takes most cycles:
+ * work->tile, 0 if no tile takes any. */
+static void find_hot_tile(const struct func *f, const struct target *t, struct gen_work *work)
 {
-    struct gen_work work = {0};
-    const struct gen_opts o = { .target = t, .work = &work };
+    const struct gen_opts o = { .target = t, .work = work };
     struct str text = {0};
     struct err ignored;
-    bool spills = gen_c(f, &o, &text, &ignored) && work.tile && work.pressure > t->registers;
-    if (spills)
-        *out = (struct tile_spill){ work.tile, (int64_t)work.tile_registers,
-                                    (int64_t)(work.pressure - work.tile_registers) };
+    *work = (struct gen_work){0};
+    if (!gen_c(f, &o, &text, &ignored))
+        *work = (struct gen_work){0};
     str_free(&text);
-    return spills;
+}
+
+/* Whether more registers than t has are live in that line.  Then *out is its hot tile. */
+static bool hot_tile_spills(const struct func *f, const struct target *t, struct tile_spill *out)
+{
+    struct gen_work work;
+    find_hot_tile(f, t, &work);
+    if (!work.tile || work.pressure <= t->registers)
+        return false;
+    *out = (struct tile_spill){ work.tile, (int64_t)work.tile_registers,
+                                (int64_t)(work.pressure - work.tile_registers) };
+    return true;
+}
+
+static bool is_local(const struct func *f, int buffer)
+{
+    return f->buffer[buffer].memory == MEMORY_LOCAL;
 }
 
 bool tile_that_spills(const struct func *f, const struct target *t, struct tile_spill *out)
 {
     int64_t all = 0;
-    for (int i = f->n_params; i < f->n_buffers; i++) {
+    bool in_part = false;                 /* whether a part of a tile may be in registers */
+    for (int i = f->n_params; i < f->n_buffers && !t->gpu; i++) {
         int64_t n = tile_registers(f, i, t);
         all += n;
+        in_part = in_part || (n == 0 && is_local(f, i));
         if (n > t->registers) {
             *out = (struct tile_spill){ i, n, 0 };
             return true;
@@ -94,7 +110,7 @@ bool tile_that_spills(const struct func *f, const struct target *t, struct tile_
     }
     /* If more than OPERANDS registers are left beside the tiles, no tile spills: code_share keeps
      * only as many loads as fit into the registers that are left. */
-    return all + OPERANDS >= t->registers && hot_tile_spills(f, t, out);
+    return (in_part || all + OPERANDS >= t->registers) && hot_tile_spills(f, t, out);
 }
 
 const char *tile_spill_note(const struct func *f, const struct target *t, struct str *out)
@@ -112,11 +128,17 @@ const char *tile_spill_note(const struct func *f, const struct target *t, struct
 const char *tile_that_leaves(const struct func *f, const struct func *than,
                              const struct target *t)
 {
+    struct gen_work work = { .tile = -1 };                /* -1: not yet known */
     for (int i = than->n_params; i < than->n_buffers; i++) {
         int64_t n = tile_registers(than, i, t);
-        for (int k = f->n_params; n > 0 && n <= t->registers && k < f->n_buffers; k++)
-            if (streq(f->buffer[k].name, than->buffer[i].name) && tile_registers(f, k, t) == 0)
+        for (int k = f->n_params; n > 0 && n <= t->registers && k < f->n_buffers; k++) {
+            if (!streq(f->buffer[k].name, than->buffer[i].name) || tile_registers(f, k, t) > 0)
+                continue;
+            if (work.tile < 0)
+                find_hot_tile(f, t, &work);
+            if (work.tile != k)
                 return f->buffer[k].name;
+        }
     }
     return NULL;
 }

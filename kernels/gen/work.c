@@ -9,6 +9,8 @@
 #define ACROSS_COST 4.0     /* moves that it takes to combine the lanes of a vector to one */
 #define FMA_LATENCY 4.0     /* cycles from one update of a register to the next */
 #define SPILL_COST 2.0      /* accesses for a register that does not fit: a store and a load */
+#define WINDOW 256.0        /* operations among which a CPU finds those that can start */
+#define WIDTH 6.0           /* operations that can start in one cycle */
 
 /* Operations of one execution of a straight line. */
 struct line_work {
@@ -21,8 +23,9 @@ struct line_work {
 
 /* How the straight line number `line` uses a register. first, last: the first and last statement of
  * the line that use the register; updates: how many statements += or max= it; resident: whether it
- * is live before the line. */
-struct line_reg { int line, first, last, updates; bool resident; };
+ * is live before the line.  sets: how often the statement before that sets the register is
+ * executed. */
+struct line_reg { int line, first, last, updates; bool resident; double sets; };
 
 struct worker {
     struct unit *u;
@@ -30,6 +33,7 @@ struct worker {
     struct line_reg *reg;                 /* per register of the unit */
     VEC(int) used;                        /* registers of the current line */
     int line, statement;                  /* numbers of the current line and statement */
+    double times;                         /* how often the current line is executed */
     double hottest;                       /* cycles of the line that takes most */
 };
 
@@ -47,7 +51,8 @@ static struct line_reg *use(struct worker *w, int reg, bool before_set)
 {
     struct line_reg *r = &w->reg[reg];
     if (r->line != w->line) {
-        *r = (struct line_reg){ .line = w->line, .first = w->statement, .resident = before_set };
+        *r = (struct line_reg){ .line = w->line, .first = w->statement, .resident = before_set,
+                                .sets = r->sets };
         vec_push(&w->used, reg);
     }
     r->last = w->statement;
@@ -145,6 +150,7 @@ static void count_set(struct worker *w, const struct code *c, struct line_work *
     if (c->reg >= 0) {
         struct line_reg *r = use(w, c->reg, c->how != STORE_SET || c->lane >= 0);
         r->updates += c->how != STORE_SET;
+        r->sets = c->how == STORE_SET ? w->times : r->sets;
         l->chain = fmax(l->chain, r->resident ? r->updates : 0);
         l->moves += c->lane >= 0;
     } else {
@@ -195,6 +201,26 @@ static void find_tile(struct worker *w)
     }
 }
 
+/* Returns the cycles of one execution of the line for a CPU that starts operations out of order.
+ * Updates of a register wait for each other, and n of them are a chain of n * FMA_LATENCY cycles,
+ * where a statement sets the register once for n updates.  If the operations of several such chains
+ * fit into the window, these chains overlap. */
+static double out_of_order(const struct worker *w, const struct line_work *l, double spilled)
+{
+    double loads = l->loads + l->broadcasts + spilled;
+    double stores = l->stores + l->scalar_stores + spilled;
+    double sums = l->vector + l->scalar, ops = sums + loads + stores + l->moves + 1;
+    double most = fmax(fmax(sums / 2, loads / 2), fmax(stores, MOVE_COST * l->moves));
+    most = fmax(most, ops / WIDTH);
+    for (int i = 0; i < w->used.len; i++) {
+        const struct line_reg *r = &w->reg[w->used.data[i]];
+        double lines = r->sets > 0 ? fmax(1, w->times / r->sets) : 1;
+        double chains = fmax(1, WINDOW / (lines * ops));
+        most = fmax(most, FMA_LATENCY * r->updates / chains);
+    }
+    return most;
+}
+
 static double cycles_of(const struct line_work *l, double spilled, bool in_loop)
 {
     double loads = l->loads + l->broadcasts + spilled;
@@ -221,6 +247,7 @@ static void add_line(struct worker *w, struct line_work *l, double times, bool i
     o->moves += times * l->moves;
     o->spills += times * SPILL_COST * over;
     o->cycles += cycles;
+    o->out_of_order += times * out_of_order(w, l, SPILL_COST * over / 2);
     o->statements += l->statements;
     if (cycles > w->hottest) {
         w->hottest = cycles;
@@ -265,6 +292,7 @@ static void count_block(struct worker *w, const struct block *b, double times, b
         struct line_work l = { 0 };
         w->line++;
         w->statement = 0;
+        w->times = times;
         vec_clear(&w->used);
         for (; i < b->n && b->item[i]->kind != CODE_FOR && b->item[i]->kind != CODE_IF &&
                b->item[i]->kind != CODE_SCOPE; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define ABOVE_MODEL 1.05  /* ceiling / peak of the model; above it the model is doubtful */
+#define FLOPS_A_LANE 4.0  /* FLOPs of a lane and cycle at the peak: two multiply-adds */
 
 /* Stores in *bytes what moved between L2 and L1 in the simulation. False when nothing was
  * simulated or nothing moved, or when the simulated L1 is not as large as that of this machine. */
@@ -114,15 +115,13 @@ void roofline_doubts(const struct machine_model *model, const struct measurement
                    out->len ? "; " : "", peak, m->peak_gflops);
 }
 
-double roofline_predict_ms(const struct machine_model *model, const char *isa, double flops,
-                           double accesses)
+double roofline_predict_ms(const struct machine_model *model, const char *isa, double cycles,
+                           double miss_bytes)
 {
-    double gbytes = model->level[MODEL_L1].load.one.best, gflops = 0;
+    double gbytes = model->level[MODEL_L2].load.one.best, ghz = 0;
     for (int i = 0; i < model->n_isa; i++)
         if (streq(model->isa[i].isa, isa))
-            gflops = model->isa[i].gflops.one.best;
-    if (gbytes <= 0 || gflops <= 0)
-        return 0;
-    double vector_bytes = sizeof(f32) * fmax(1, model->isa[0].vector_floats);
-    return 1e-6 * fmax(accesses * vector_bytes / gbytes, flops / gflops);
+            ghz = model->isa[i].gflops.one.best
+                / (FLOPS_A_LANE * fmax(1, model->isa[i].vector_floats));
+    return gbytes > 0 && ghz > 0 ? 1e-6 * (cycles / ghz + miss_bytes / gbytes) : 0;
 }

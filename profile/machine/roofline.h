@@ -42,15 +42,15 @@ struct roofline {
  * members of struct graph. */
 void roofline_of(const struct machine_model *model, double flops, double bytes,
                  const struct measurement *m, struct roofline *out);
-/* Predicts the milliseconds of one thread before anything is compiled. This is the longer of two
- * times: the time of all `accesses` (loads and stores) at the rate of vector loads from L1, and the
- * time of all FLOPs at the peak of the instruction set. 0: the model lacks one of these rates.
+/* Predicts the milliseconds of one thread before anything is compiled: the time of `cycles` (struct
+ * gen_work, out_of_order), and that of loading `miss_bytes` from L2.  0: the model lacks the peak
+ * of this instruction set, or the bandwidth of L2.
  *
- * The prediction ranks schedules. Its rank correlation with measured times was 0.83 to 0.96 for 40
- * random schedules each of a gmm, c2d, dep and bmm. Latencies and misses made one kernel in ten 1.5
- * to 6 times slower than predicted. */
-double roofline_predict_ms(const struct machine_model *model, const char *isa, double flops,
-                           double accesses);
+ * Its rank correlation with measured times was 0.83 to 0.94 for 40 random schedules each of a gmm,
+ * c2d, dep and bmm, and 0.30 to 0.68 for plain nests with a few random steps.  Nine kernels in ten
+ * took 0.66 to 1.6 times as long as predicted. */
+double roofline_predict_ms(const struct machine_model *model, const char *isa, double cycles,
+                           double miss_bytes);
 /* Appends the reasons why the roofs of the model may be too low: the findings of
  * machine_model_doubts, and an FMA ceiling of m that was faster than the peak of the model. Appends
  * nothing when there is no reason. */

@@ -18,8 +18,12 @@ struct predict_opts {
 /* Misses of L1 in one run.  accesses: number of accesses of the run.  fraction: the share of the
  * accesses that was simulated and counted; if it is 1, the misses are exact. error: as in struct
  * sim_result.  conflicts: the misses that a fully associative cache of the same size would not
- * have; -1: not asked for, or the buffers are too large for counting them. */
-struct prediction { int64_t l1_misses, conflicts; double accesses, fraction, error; };
+ * have; -1: not asked for, or the buffers are too large for counting them.  miss_bytes: the size of
+ * the lines that the misses load.  cycles: struct gen_work, out_of_order; 0: unknown. */
+struct prediction {
+    int64_t l1_misses, conflicts;
+    double accesses, fraction, error, miss_bytes, cycles;
+};
 
 /* Predicts the misses of p. ERR_TIMEOUT when the limit was reached; ERR_CANCEL; ERR_RANGE when the
  * cache cannot be simulated. */

@@ -59,7 +59,7 @@ static void of_the_typed_line(void **state)
     model_free(m);
 }
 
-/* A machine of 1e9 vector loads and 8e9 FLOPs a second. */
+/* A machine of 0.125 GHz, by its 8 GFLOP/s, that loads 64 GB/s from L2. */
 static struct machine_model *give_rates(struct model *m)
 {
     struct machine_model *r = m->roofs.model = xcalloc(1, sizeof *r);
@@ -67,12 +67,11 @@ static struct machine_model *give_rates(struct model *m)
     r->isa[0] = (struct isa_peak){ .vector_floats = 16,
                                    .gflops.one = { .best = 8, .median = 8, .runs = 1 } };
     snprintf(r->isa[0].isa, sizeof r->isa[0].isa, "%s", target_or_host(NULL)->isa);
-    r->level[MODEL_L1].load.one = (struct rate){ .best = 64, .median = 64, .runs = 1 };
+    r->level[MODEL_L2].load.one = (struct rate){ .best = 64, .median = 64, .runs = 1 };
     return r;
 }
 
-/* With the rates of the machine also a time, which says what it is from: loads are slower than
- * FLOPs for a plain nest. */
+/* With the rates of the machine also a time: the sums of a plain nest wait for each other. */
 static void of_the_time(void **state)
 {
     struct model *m = on_gmm();
@@ -80,20 +79,19 @@ static void of_the_time(void **state)
     (void)state;
     press(m, ": loop Space reorder Space C Space K Space N");
     do_jobs(m);
-    assert_shows(m, "predicted 4224 L1 misses, -94 %; time ");
-    assert_true(roofline_predict_ms(r, r->isa[0].isa, 16e6, 1e6) == 2);
-    assert_true(roofline_predict_ms(r, r->isa[0].isa, 16e6, 3e6) == 3);
-    assert_true(roofline_predict_ms(r, "none", 16e6, 3e6) == 0);
+    assert_shows(m, "predicted 4224 L1 misses, -94 %; time about -");
+    assert_true(roofline_predict_ms(r, r->isa[0].isa, 0.25e6, 64e6) == 3);
+    assert_true(roofline_predict_ms(r, "none", 0.25e6, 64e6) == 0);
     m->threads = 2;                                      /* it is of one thread */
     m->data_stamp++;
     assert_hides(m, "; time ");
     m->threads = 1;
-    press(m, "Enter Tab k j");                           /* without a comparison: a bound */
+    press(m, "Enter Tab k j");                           /* without a comparison */
     do_jobs(m);
-    assert_shows(m, "predicted 4224 L1 misses; at least ");
+    assert_shows(m, "predicted 4224 L1 misses; about ");
     m->threads = 2;
     m->data_stamp++;
-    assert_hides(m, "; at least ");
+    assert_hides(m, "; about ");
     model_free(m);
 }
 

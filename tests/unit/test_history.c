@@ -102,6 +102,7 @@ static void test_moves(void **state)
         { "branch x; branch y; delete *", "*y:" },
         { "branch x; loop parallel C M; undo; switch main; switch x; redo", "main: | *x: M" },
         { "branch a-b.c_d~9; # comment;  ", "main: | *a-b.c_d~9:" },
+        { "branch; branch b3; branch; branch", "main: | b1: | b3: | b2: | *b4:" },
     };
     struct str got = {0};
     for (int i = 0; i < COUNT_OF(table); i++) {
@@ -128,7 +129,7 @@ static void test_refused(void **state)
     (void)state;
     static const char *const lines[] = {
         "undo 3", "undo 2", "undo 0", "undo -1", "undo x", "undo 1 2", "undo 99999999999", "redo",
-        "goto 5", "goto", "goto -1", "goto one", "branch", "branch main", "branch a/b",
+        "goto 5", "goto", "goto -1", "goto one", "branch main", "branch a/b",
         "branch \"\"",
         "branch this-name-is-much-too-long-to-be-the-name-of-a-branch", "branch a b", "switch",
         "switch mian", "switch nowhere", "delete nowhere", "delete other", "measure now",

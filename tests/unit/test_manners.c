@@ -386,6 +386,10 @@ static void test_steps_without_effect_say_so(void **state)
     assert_shows(m, "the step changes nothing: the annotations");
     type_line(m, "loop vectorize C N.1");
     assert_hides(m, "changes nothing");
+    type_line(m, "loop cache_write C at=K");
+    assert_hides(m, "changes nothing");
+    type_line(m, "loop cache_write C at=K");
+    assert_shows(m, "so far the step changes nothing: the C");
     model_free(m);
 }
 
@@ -1002,6 +1006,18 @@ static void test_branches_have_stars(void **state)
     assert_shows(m, "  *4.00 ms");
     press(m, "G");
     assert_shows(m, "* wide: with isa avx2, 2 threads; main: with isa avx512, 1 thread");
+    here.sim = other.sim = (struct sim_result){ .available = true, .l1_misses = 77 };
+    here.sim.cache.n_levels = other.sim.cache.n_levels = 1;
+    here.sim.cache.level[0].geometry = (struct cache_geometry){ 32 << 10, 8, 64 };
+    other.sim.cache.level[0].geometry = (struct cache_geometry){ 16 << 10, 8, 64 };
+    history_set_measured(m->session->history, 1, &here);
+    history_set_measured(m->session->history, 2, &other);
+    m->data_stamp++;
+    assert_shows(m, "  *4.00 ms     *77");       /* another cache has a star of its own */
+    here.sim.cache = other.sim.cache;
+    history_set_measured(m->session->history, 1, &here);
+    m->data_stamp++;
+    assert_shows(m, "  *4.00 ms      77");
     model_free(m);
 }
 

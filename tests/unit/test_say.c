@@ -46,6 +46,10 @@ static void test_refusals(void **state)
         { "wider x", WIDER, "wider 10" }, { "wider 1001", WIDER, "wider 10" },
         { "wider -1001", WIDER, "wider 10" }, { "auto maybe", "auto is on or off", "" },
         { "focus nowhere", "there is no such pane", "next, prev, steps or view" },
+        { "view l", "there is no such view", "nest, access, layout, C, asm, profile, graph, "
+          "roofline, tune, compare, lens or sass" },
+        { "view ", "there is no such view", "nest, access, layout, C, asm, profile, graph, "
+          "roofline, tune, compare, lens or sass" },
         { "view nowhere", "there is no such view", "nest, access, layout, C, asm, profile, graph, "
           "roofline, tune, compare, lens or sass" },
         { "blame C Q", "blame: there is no such loop", "blame STAGE LOOP" },
@@ -248,7 +252,8 @@ static void test_focus_and_views(void **state)
     };
     static const struct { const char *line; enum view view; } shown[] = {
         { "view next", VIEW_ACCESS }, { "view prev", VIEW_NEST }, { "view prev", VIEW_TUNE },
-        { "view next", VIEW_NEST }, { "view PROFILE", VIEW_PROFILE }, { "view c", VIEW_C },
+        { "view next", VIEW_NEST }, { "view PROFILE", VIEW_PROFILE }, { "view Comp", VIEW_COMPARE },
+        { "view nest", VIEW_NEST }, { "view prof", VIEW_PROFILE }, { "view c", VIEW_C },
     };
     struct model *m = model_on(GMM);
     for (int i = 0; i < COUNT_OF(shown); i++) {

@@ -78,6 +78,53 @@ static void check_registers(void **state)
     }
 }
 
+/* Lowers a tile of m by 16 whose cache_write is at the loop `at`. */
+static const struct func *tile_at(struct arena *a, int m, const char *at, bool unroll)
+{
+    const struct program *p;
+    const struct func *f;
+    struct err e;
+    assert_true(program_new(a, "gmm m=64 k=32 n=128", &p, &e));
+    const char *line[] = { arena_printf(a, "loop split C M %d", m), "loop split C N 16",
+                           "loop reorder C M.0 N.0 K M.1 N.1",
+                           arena_printf(a, "loop cache_write C at=%s", at),
+                           "loop vectorize C N.1", "loop unroll C M.1" };
+    for (int i = 0; i < COUNT_OF(line) - !unroll; i++)
+        if (!program_apply_line(p, line[i], &p, &e))
+            fail_msg("%s: %s", line[i], e.text);
+    assert_true(program_lower(p, &f, &e));
+    return f;
+}
+
+/* Of a tile that is written back outside of N.0, the loop over K keeps the part of its N.0 in
+ * registers: it leaves them only if the loops over this part are no straight code. */
+static void a_part_stays_in_registers(void **state)
+{
+    static const struct { int m; const char *isa; int64_t registers, operands; } row[] = {
+        { 8, "avx512", 0, 0 }, { 4, "avx2", 0, 0 }, { 8, "avx2", 16, 3 }, { 8, "sse", 32, 0 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct target *t = target_named(row[i].isa);
+        const struct func *f = tile_at(a, row[i].m, "M.0", true);
+        struct tile_spill s = {0};
+        bool spills = tile_that_spills(f, t, &s);
+        if (spills != (row[i].registers > 0) || s.registers != row[i].registers
+            || (row[i].operands && s.operands != row[i].operands))
+            fail_msg("row %d: %lld of them, %lld operands", i, (long long)s.registers,
+                     (long long)s.operands);
+        const struct func *whole = tile_at(a, 4, "N.0", true);
+        const struct func *small = tile_at(a, 4, "M.0", true);
+        const struct func *rolled = tile_at(a, 4, "M.0", false);
+        if (streq(row[i].isa, "avx2")) {
+            assert_null(tile_that_leaves(small, whole, t));
+            assert_string_equal(tile_that_leaves(rolled, whole, t), "C_acc");
+        }
+        arena_free(a);
+    }
+}
+
 /* Whether compiled code loads or stores vectors of 32 bytes through the stack pointer. */
 static bool uses_stack(const char *assembly)
 {
@@ -144,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_registers), cmocka_unit_test(compilers_agree),
+        cmocka_unit_test(a_part_stays_in_registers),
         cmocka_unit_test(is_shown),
     };
     private_folders();

@@ -91,6 +91,35 @@ static void what_is_slow_costs_more(void **state)
     arena_free(a);
 }
 
+/* Returns cycles for each sum of a gmm with this k, whose step is `step` or none. */
+static double cycles_a_sum(int k, const char *step)
+{
+    struct arena *a = arena_new();
+    struct str text = {0};
+    const char *spec = arena_printf(a, "gmm m=24 k=%d n=64", k);
+    double cycles = work_of(a, spec, &step, step ? 1 : 0, &text).out_of_order;
+    str_free(&text);
+    arena_free(a);
+    return cycles / (24 * 64 * k);
+}
+
+/* A sum waits four cycles for the one before, unless sums of other elements are near enough to fill
+ * this time: with 8 sums to an element as many as two loads need. */
+static void short_chains_overlap(void **state)
+{
+    (void)state;
+    double far = cycles_a_sum(512, NULL), near = cycles_a_sum(8, NULL);
+    if (far < 4 || far > 4.1 || near < 1 || near > 1.5)
+        fail_msg("%g and %g cycles", far, near);
+    double unrolled = cycles_a_sum(128, "loop unroll C K");
+    double few = cycles_a_sum(8, "loop unroll C K");
+    if (unrolled < 3 || unrolled > 4.1 || few > 1.5)
+        fail_msg("unrolled: %g and %g cycles", unrolled, few);
+    double other = cycles_a_sum(512, "loop reorder C M K N");
+    if (other < 1 || other > 2)           /* no sum waits */
+        fail_msg("%g cycles", other);
+}
+
 static const char *const random_spec[] = {
     "c2d n=1 i=8 h=8 w=8 o=16 k=3 p=1", "dep n=1 c=16 h=8 w=8 k=3 p=1", "gmm m=24 k=16 n=32",
     "grp n=1 i=8 h=6 w=6 o=8 k=3 g=2",
@@ -164,7 +193,7 @@ int main(void)
     printf("seed %llu\n", (unsigned long long)seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_register_tile_by_hand),
-        cmocka_unit_test(what_is_slow_costs_more),
+        cmocka_unit_test(what_is_slow_costs_more), cmocka_unit_test(short_chains_overlap),
         cmocka_unit_test(bounds_of_random_schedules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
