@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "app/views/lens_doc.h"
 #include "profile/measure/program_text.h"
+#include "sessions/file/machine_file.h"
 #include "sessions/report/lens_report.h"
 
 #define LENS_ROWS 16
@@ -35,9 +36,15 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
     int n = forecast_cures(p, l, l->arena, cure);
     bool ok = forecast_lens(p, &l->cache, opts.target, &pr, c->cancel, cure, n, &now, e);
     cli_progress_clear(c);
+    struct machine here;
+    struct machine_model model;
+    struct err none;
+    machine_read(&here);
     struct lens_look look = { .width = cli_columns(100), .rows = LENS_ROWS, .loop = -1,
                               .at = lens_first_conflict(l, 0), .cure = cure, .now = &now,
-                              .n_cures = n, .predicted = true, .counted = -1 };
+                              .n_cures = n, .predicted = true, .counted = -1,
+                              .model = machine_file_load(&here, &model, &none) ? &model : NULL,
+                              .target = opts.target };
     look.at = look.at < 0 ? 0 : look.at;
     if (ok && args_has(c->args, OPT_JSON))
         lens_report_json(out, l, &now, cure, n);

@@ -10,7 +10,6 @@
 
 #define MOST_FORESEEN 64                  /* most lines of one job */
 #define MOST_TRIES 2  /* most tries of a line; the first can fail because the machine is busy */
-#define SAME 0.05  /* a predicted change of the time that is smaller is called none */
 #define ROUGH 0.2  /* a prediction from a sample with at least this error is called rough */
 #define PATIENCE 10                       /* factor for the time limit of the second try */
 
@@ -214,11 +213,8 @@ static void add_time(const struct model *m, const struct prediction *p, const st
 {
     double ms = predicted_ms(m, p), change = time_change(m, p, now);
     if (isfinite(change)) {
-        str_add(out, "; time about ");
-        if (fabs(change) < SAME)
-            str_add(out, "the same");
-        else
-            text_change(out, change);
+        str_add(out, "; ");
+        text_about_time(out, change);
     } else if (ms > 0) {
         str_add(out, "; about ");
         text_ms(out, ms);

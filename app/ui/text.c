@@ -6,6 +6,8 @@
 
 #include "kernels/base/arena.h"
 
+#define SAME_TIME 0.05  /* predictions of the time are not exact enough to tell less */
+
 int text_utf8_put(char out[5], uint32_t cp)
 {
     int n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
@@ -210,6 +212,15 @@ void text_change(struct str *out, double change)
         str_add(out, ">9999 %");
     else
         str_printf(out, change < -0.985 ? "%+.1f %%" : "%+.0f %%", change * 100);
+}
+
+void text_about_time(struct str *out, double change)
+{
+    str_add(out, "time about ");
+    if (fabs(change) < SAME_TIME)
+        str_add(out, "the same");
+    else
+        text_change(out, change);
 }
 
 void text_bar(struct str *out, double fraction, int width)

@@ -133,6 +133,21 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
     text_count(out, to);
 }
 
+/* Adds "time about -78 %, ", if it can be predicted. */
+static void add_time(const struct lens_look *k, const struct prediction *from,
+                     const struct prediction *to, struct str *out)
+{
+    if (!k->model || from->cycles <= 0 || to->cycles <= 0)
+        return;
+    const char *isa = target_or_host(k->target)->isa;
+    double ms = roofline_predict_ms(k->model, isa, from->cycles, from->miss_bytes);
+    double after = roofline_predict_ms(k->model, isa, to->cycles, to->miss_bytes);
+    if (ms <= 0)
+        return;
+    text_about_time(out, after / ms - 1);
+    str_add(out, ", ");
+}
+
 /* Adds the predicted effect of cure i behind the last line of the cure, from `column` on. If there
  * is no room, or column is 0, adds the effect on a new line. */
 static void put_effect(struct lens_pane *v, int i, int column)
@@ -144,6 +159,7 @@ static void put_effect(struct lens_pane *v, int i, int column)
     const struct lens_look *k = v->k;
     const struct prediction *to = &k->cure[i].misses, *from = &k->now->misses;
     struct str text = {0};
+    add_time(k, from, to, &text);
     add_change(&text, "misses", from->l1_misses, to->l1_misses);
     if ((double)(from->conflicts + to->conflicts) > SOME * (double)from->l1_misses)
         add_change(&text, ", conflict misses", from->conflicts, to->conflicts);

@@ -3,13 +3,15 @@
 #define TS_APP_LENS_DOC_H
 #include "app/ui/doc.h"
 #include "explorer/history/forecast.h"
+#include "profile/machine/roofline.h"
 
 /* What the document shows of a lens. rows: height of the pictures. at: index of the touch that the
  * playback shows. loop: the loop whose iterations the keys '.' and ',' play; -1: none. cure: the
  * candidates for a cure. predicted: whether the candidates have predictions and are ranked. now:
  * the prediction for the present program; NULL: no cures are shown. stopped: whether the user has
  * cancelled the predictions. keys: whether to name the keys of the view. counted: the L1 misses of
- * the whole run in the measurement of the state; -1: unknown.
+ * the whole run in the measurement of the state; -1: unknown.  model: predicts the times after the
+ * cures, on `target`; NULL: they are not shown.
  *
  * In the document, the lines of cure k have id k. Other lines have an id from LENS_OTHER_LINES on,
  * or none (-1). */
@@ -19,6 +21,8 @@ struct lens_look {
     int n_cures;
     bool predicted, stopped, keys;
     int64_t counted;
+    const struct machine_model *model;
+    const struct target *target;
 };
 #define LENS_OTHER_LINES FORECAST_CURES
 #define LENS_PLAYBACK 1000000             /* id of the heading of the playback */

@@ -37,6 +37,7 @@ void view_lens_build(struct model *m, struct pane_doc *p, int width)
         .width = width - 2, .at = k->at, .loop = k->loop, .cure = k->cure, .n_cures = k->n_cures,
         .counted = model_lens_fits(m) && k->lens ? counted(m) : -1, .now = &k->now,
         .predicted = k->predicted, .stopped = model_lens_stopped(m), .keys = true,
+        .model = model_forecast_has_time(m) ? m->roofs.model : NULL, .target = m->set.target,
         .rows = rows < FEWEST_ROWS ? FEWEST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows,
     };
     doc_clear(d);

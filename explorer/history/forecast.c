@@ -124,8 +124,9 @@ static enum group group_of(const struct forecast *row)
 }
 
 /* Returns the index of the best of n rows.  Finds the fewest misses in the best group.  The rows of
- * that group with at most SAME times as many count as equal.  Of these rows, returns the first that
- * keeps the contract; if none does, the first. */
+ * that group with at most SAME times as many count as equal.  Of these rows, takes those that keep
+ * the contract; if none does, all; and returns the first with at most SAME times the fewest
+ * cycles. */
 static int best_of(const struct forecast *row, int n)
 {
     int least = 0;
@@ -136,12 +137,18 @@ static int best_of(const struct forecast *row, int n)
             least = i;
     }
     double most = SAME * (double)row[least].misses.l1_misses;
-    for (int other = 0; other <= 1 && row[least].ok; other++)
-        for (int i = 0; i < n; i++)
-            if (group_of(&row[i]) == group_of(&row[least]) && row[i].other_contract == other
-                && (double)row[i].misses.l1_misses <= most)
-                return i;
-    return least;
+    int best = least;
+    bool found = false;
+    for (int other = 0; other <= 1 && row[least].ok && !found; other++)
+        for (int i = 0; i < n; i++) {
+            if (group_of(&row[i]) != group_of(&row[least]) || row[i].other_contract != other
+                || (double)row[i].misses.l1_misses > most)
+                continue;
+            if (!found || SAME * row[i].misses.cycles < row[best].misses.cycles)
+                best = i;
+            found = true;
+        }
+    return best;
 }
 
 void forecast_rank(struct forecast *row, int n)
