@@ -268,7 +268,7 @@ static bool run_app_on(struct model *m, enum app_command id, const char *arg)
     case APP_QUIT_NOW:   return model_quit_now(m);
     case APP_WRITE_QUIT: return model_save_quit(m, arg);
     case APP_OPEN:
-        if (is_operator(m, arg, strcspn(arg, " ")) && !file_exists(arg))
+        if ((ops_find(arg) || is_operator(m, arg, strcspn(arg, " "))) && !file_exists(arg))
             return model_new_session(m, arg, 0);
         return model_open_file(m, arg);
     case APP_NEW:        return model_new_session(m, arg, 4);

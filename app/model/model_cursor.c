@@ -34,15 +34,16 @@ static enum view focused_view(const struct model *m)
 }
 
 /* Shows view `to`, and remembers the jump so that Esc goes back (model_jump_back).  A jump from the
- * steps is not remembered.  If the jump only reverses the last jump, forgets the last jump. */
+ * steps is not remembered, and of many jumps only the last JUMPS_MOST are. */
 static void jump_to(struct model *m, enum view to)
 {
     struct jump j = { focused_view(m), to, model_focused(m)->scroll };
     int n = m->jump_stamp == m->stamp ? m->n_jumps : 0;
-    const struct jump *last = n > 0 ? &m->jump[n - 1] : NULL;
-    if (last && last->from == to && last->to == j.from)
-        n--;
-    else if (m->focus != PANE_LEDGER && n < JUMPS_MOST)
+    if (n == JUMPS_MOST) {
+        memmove(m->jump, m->jump + 1, sizeof *m->jump * (size_t)--n);
+        m->search_jumps -= m->search_jumps > 0;
+    }
+    if (m->focus != PANE_LEDGER)
         m->jump[n++] = j;
     model_show_view(m, to);
     m->n_jumps = n;

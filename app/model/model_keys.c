@@ -1,6 +1,7 @@
 /* Passes a key to the prompt, the search, a question, or the action that is bound to the key. */
 #include "app/model/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/model/appcmd.h"
@@ -99,9 +100,9 @@ static char *entered_line(const struct model *m)
     const char *typed = str_text(&m->prompt.line), *kept = str_text(&m->prompt.kept);
     const char *rest = kept[0] && str_starts(typed, kept) ? typed + strlen(kept) : "";
     rest += strspn(rest, " ");
-    bool whole = model_step_at(rest) > 0
-              || (str_begins(kept, "layout") && str_begins(rest, "layout"))
-              || (str_begins(kept, "loop") && str_begins(rest, "loop"));
+    char command[24];
+    bool whole = model_step_at(rest) > 0 || (sscanf(kept, "%23s", command) == 1
+                                             && str_begins(rest, command) && strchr(rest, ' '));
     if (whole)                            /* as `edit 2 STEP` behind the "edit 2 " of the key */
         typed = rest;
     str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);

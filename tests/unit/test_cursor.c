@@ -518,6 +518,37 @@ static void escape_goes_back_to_the_line(void **state)
     model_free(m);
 }
 
+static enum view view_after(struct model *m, const char *key)
+{
+    press(m, key);
+    screen_refresh(m);
+    return m->view[m->focus];
+}
+
+/* A way there and back again is two jumps, and of many the last eight are remembered. */
+static void escape_goes_back_from_a_round_trip(void **state)
+{
+    (void)state;
+    struct model *m = measured();
+    screen_refresh(m);
+    for (int i = 0; i < 60 && strncmp(access_at(m), "Ker[", 4) != 0; i++)
+        press(m, "Right");
+    assert_int_equal(view_after(m, "Enter"), VIEW_PROFILE);
+    assert_int_equal(view_after(m, "Enter"), VIEW_NEST);
+    assert_shows(m, "Esc goes back to the view profile");
+    assert_int_equal(view_after(m, "Esc"), VIEW_PROFILE);
+    assert_int_equal(view_after(m, "Esc"), VIEW_NEST);
+    assert_int_equal(m->n_jumps, 0);
+    for (int i = 0; i < 11; i++)
+        view_after(m, "Enter");
+    assert_int_equal(m->n_jumps, JUMPS_MOST);
+    for (int i = 0; i < JUMPS_MOST; i++)
+        view_after(m, "Esc");
+    assert_int_equal(m->n_jumps, 0);
+    assert_int_equal(m->view[m->focus], VIEW_PROFILE);   /* three jumps are forgotten */
+    model_free(m);
+}
+
 /* Esc has its other meanings again once another view was chosen or the program has changed. */
 /* Esc takes back what was done last: a jump, or a search that began after it. */
 static void escape_takes_jump_and_search_in_turn(void **state)
@@ -617,6 +648,7 @@ int main(void)
         cmocka_unit_test(the_place_of_an_unrolled_loop), cmocka_unit_test(the_nest_may_shrink),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
+        cmocka_unit_test(escape_goes_back_from_a_round_trip),
         cmocka_unit_test(escape_takes_jump_and_search_in_turn),
         cmocka_unit_test(escape_forgets_where_it_went),
         cmocka_unit_test(layouts_open_at_the_access),

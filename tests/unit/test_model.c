@@ -128,6 +128,9 @@ static void test_error_keeps_the_line(void **state)
     assert_shows(m, "Fix: did you mean undo?");
     press(m, "C-u load Space a.yaml Enter");             /* what other programs call it */
     assert_shows(m, "cannot open a.yaml");
+    press(m, "C-u open Space dep Enter");                /* an operator, and no file */
+    assert_shows(m, "dep needs c=, h= and k=");
+    press(m, "C-u load Space a.yaml Enter");
     press(m, "Esc : tile Space M Space 4 Enter");
     assert_shows(m, "Fix: did you mean loop split");
     press(m, "Esc ? load");
@@ -511,6 +514,8 @@ static void test_branches(void **state)
     assert_shows(m, "Steps: tiled");
     press(m, "B k p");
     assert_string_equal(str_text(&m->prompt.line), "pick main ");
+    press(m, "1 C-u pick Space main Space 9 Enter");     /* a whole line behind that of the key */
+    assert_shows(m, "branch main has no step 9");
     press(m, "Esc B k Enter");
     assert_shows(m, "Steps: main");
     assert_string_equal(step_of(m), "loop parallel C M");
