@@ -311,14 +311,17 @@ static void put_times(struct doc *d, const struct tune_view *v, const struct tun
 
 /* --- The plot and what its colours mean ------------------------------------------------------- */
 
-/* Adds "a  2.40 ms best of  25 trials  N H W O" for each of the first `rows` families. */
-static void put_legend(struct doc *d, const struct tune_families *f, int rows, int width)
+/* Adds "a  2.40 ms best of  25 trials  N H W O" for each of the first `rows` families.  samples:
+ * whether the times get the mark ~ of times from the search, as in the list of trials. */
+static void put_legend(struct doc *d, const struct tune_families *f, int rows, int width,
+                       bool samples)
 {
     for (int i = 0; i < f->n && i < rows; i++) {
         struct str s = {0}, cell = {0};
         const struct tune_family *one = &f->family[i];
         bool last = i == rows - 1 && f->n > rows, narrow = width < TUNE_HEADING_FROM;
         doc_printf(d, tune_plot_style(i), "%c ", tune_plot_letter(i));
+        str_add(&s, samples && isfinite(one->best_ms) ? "~" : "");
         if (isfinite(one->best_ms))
             text_ms(&s, one->best_ms);
         else
@@ -374,7 +377,7 @@ static void put_plot(struct doc *d, const struct tune_view *v, const struct tune
     tune_plot(&c, v, f, &how);
     canvas_doc(&c, d);
     canvas_close(&c);
-    put_legend(d, f, legend, look->width);
+    put_legend(d, f, legend, look->width, tune_trials_are_samples(v, &look->winner));
 }
 
 void tune_doc_write(struct doc *d, const struct tune_view *v, const struct tune_look *look)
