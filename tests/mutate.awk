@@ -146,11 +146,14 @@ function statements(before,    indent)
         change[n_changes++] = indent ";"
 }
 
+# Swaps two arguments, but not of functions that take them in either order.
 function arguments(    at, part, comma)
 {
     for (at = 0; match(substr(mask, at + 1),
                        /[(,] ?[A-Za-z0-9_.>&*\[\]-]+, [A-Za-z0-9_.>&*\[\]-]+[,)]/); ) {
         at += RSTART
+        if (substr(mask, 1, at - 1) ~ /(^|[^a-z_])(streq|strcaseeq|fmin|fmax)$/)
+            continue
         part = substr(line, at + 1, RLENGTH - 2)
         sub(/^ /, "", part)
         comma = index(part, ", ")
