@@ -231,19 +231,17 @@ bool model_compare(struct model *m, const char *arg)
     return true;
 }
 
-/* Finds the two states of `bisect [STEP [STEP]]`: the first is the marked state and the second
- * the current state, unless `arg` names them. */
+/* Finds the two states of `bisect [STEP [STEP]]`, unless `arg` names them: the first is the marked
+ * state, or the operator without steps if none is marked, and the second is the current state. */
 static bool two_states(struct model *m, const char *arg, int state[2])
 {
     const char *branch, *second = arg + strcspn(arg, " ");
     char first[64];
     snprintf(first, sizeof first, "%.*s", (int)(second - arg), arg);
     second += strspn(second, " ");
-    state[0] = arg[0] ? named_state(m, first, &branch) : m->marking.state;
+    state[0] = arg[0] ? named_state(m, first, &branch)
+             : m->marking.state >= 0 ? m->marking.state : 0;
     state[1] = named_state(m, second, &branch);
-    if (!arg[0] && state[0] < 0)
-        model_say_error(m, "no state is marked", "Space on another step of this branch marks it, "
-                        "or bisect takes two steps: bisect 2 7");
     return state[0] >= 0 && state[1] >= 0;
 }
 
@@ -280,7 +278,8 @@ bool model_bisect(struct model *m, const char *arg)
         return false;
     bool before = history_leads(h, state[0], state[1]);
     if (state[0] == state[1])
-        return model_say_error(m, arg[0] ? "bisect takes two steps, and these are the same"
+        return model_say_error(m, arg[0] || k->state < 0
+                               ? "bisect takes two steps, and these are the same"
                                : "bisect takes two steps of one branch, and the current step is "
                                "the marked one", "go to another step of this branch, or "
                                "bisect 2 7");

@@ -199,13 +199,19 @@ static struct kernel_table table_of(const struct network *net, const struct netw
     return t;
 }
 
+/* Returns the heading of the column `part`: of what it is the share. */
+static const char *part_name(const struct kernel_table *t)
+{
+    return t->bounded ? "of bound" : "peak";
+}
+
 static void put_heading(struct doc *d, const struct kernel_table *t)
 {
     const struct kernel_columns *c = &t->columns;
     struct { const char *text; int width; } cell[] = {
         { "calls", c->calls }, { t->timed ? "best ms" : t->in == 1e9 ? "GFLOP" : "MFLOP", c->ms },
         { "share", c->share }, { "GFLOP/s", c->gflops },
-        { t->bounded ? "of bound" : "peak", c->part }, { "bound ms", c->bound }, { "MiB", c->mib },
+        { part_name(t), c->part }, { "bound ms", c->bound }, { "MiB", c->mib },
         { "L1 miss", c->misses }, { "#", c->number },
     };
     for (int i = 0; i < COUNT_OF(cell); i++) {
@@ -253,28 +259,30 @@ static double part_of(const struct kernel_row *r, const struct kernel_table *tab
 }
 
 /* If kernels execute fewer operations than their definitions have, adds a note: the column GFLOP/s
- * counts the operations of the definitions, the share counts the executed ones. If a share is above
- * 1, adds why this is possible. */
+ * counts the operations of the definitions, the share of the bound or of the peak counts the
+ * executed ones. If such a share is above 1, adds why this is possible. */
 static void put_shares(struct doc *d, const struct network *net, const struct kernel_row *row,
                        const struct kernel_table *t, int width)
 {
-    struct str text = {0};
+    struct str text = {0}, label = {0};
     int above = 0, fewer = 0;
+    str_printf(&label, "%s:", part_name(t));
     for (int i = 0; i < net->n_tasks && t->columns.part > 0; i++) {
         above += row[i].seconds > 0 && part_of(&row[i], t) >= 1.005;
         fewer += t->columns.gflops > 0 && row[i].is.executed < SOME_SKIPPED * row[i].is.flops;
     }
     if (fewer > 0) {
-        str_printf(&text, "the share counts the executed operations, GFLOP/s those of the "
+        str_printf(&text, "this column counts the executed operations, GFLOP/s those of the "
                    "definition; %d kernel%s fewer (padding, Winograd)",
                    fewer, fewer == 1 ? " executes" : "s execute");
-        measurement_doc_row(d, "share:", STYLE_NOTE, 0, &text, width);
+        measurement_doc_row(d, str_text(&label), STYLE_NOTE, 0, &text, width);
     }
     if (above > 0) {
         str_printf(&text, "%d kernel%s above 1x: the limits were measured while the machine was "
                    "slower", above, above == 1 ? " is" : "s are");
-        measurement_doc_row(d, "share:", STYLE_NOTE, 0, &text, width);
+        measurement_doc_row(d, str_text(&label), STYLE_NOTE, 0, &text, width);
     }
+    str_free(&label);
 }
 
 /* Appends the numbers of a row. calls: the number of calls. */

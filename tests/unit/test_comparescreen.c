@@ -314,9 +314,14 @@ static void bisect_names_the_step(void **state)
     (void)state;
     struct model *m = model_on("gmm m=128 k=128 n=128");
     type_line(m, "bisect");
-    assert_shows(m, "no state is marked");
+    assert_shows(m, "bisect takes two steps, and these are the same");
     type_line(m, "loop split C M 32 4");
     type_line(m, "loop reorder C M.0 K M.1 N");
+    type_line(m, "bisect");               /* without a mark: from step 0 */
+    assert_shows(m, "bisecting the steps between them");
+    assert_true(m->marking.wanted && m->marking.from == 0 && m->marking.to == 2);
+    press(m, "Esc");
+    assert_false(m->marking.wanted);
     type_line(m, "mark");
     type_line(m, "bisect");
     assert_shows(m, "two steps of one branch, and the current step is the marked one");

@@ -164,7 +164,7 @@ static void shares_above_the_peak(void **state)
     peak = 1;
     hand_in(m, true);
     peak = 100;
-    assert_shows(m, "share:    1 kernel is above 1x: the limits were measured while");
+    assert_shows(m, "peak:     1 kernel is above 1x: the limits were measured while");
     model_free(m);
 }
 
@@ -201,7 +201,7 @@ static void shares_count_what_is_executed(void **state)
     hand_in_spec(m, WINOGRAD, true);
     share = 0.8;
     assert_shows(m, "80.0 GFLOP/s, 40.0 executed; 40 % of peak (100.0)");
-    assert_shows(m, "share:    the share counts the executed operations, GFLOP/s those of the "
+    assert_shows(m, "peak:     this column counts the executed operations, GFLOP/s those of the "
                     "definition; 1 kernel executes fewer");
     const struct network_task *t = &m->network->timed->net->task[0];
     char direct[32], executed[32];

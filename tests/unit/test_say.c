@@ -103,8 +103,8 @@ static void test_refused_comparisons(void **state)
           "a step (3), a branch, a step of one (main@3), or nest, c, asm or ablation" },
         { "compare next", "no state is marked to compare with",
           "Space on a step marks it; in B, on a branch" },
-        { "bisect", "no state is marked", "Space on another step of this branch marks it, or "
-          "bisect takes two steps: bisect 2 7" },
+        { "bisect", "bisect takes two steps, and these are the same",
+          "go to another step of this branch, or bisect 2 7" },
         { "bisect 0", "bisect takes two steps, and these are the same",
           "go to another step of this branch, or bisect 2 7" },
         { "bisect 1", "this branch has no step 1", "it has no steps yet" },
