@@ -260,6 +260,26 @@ static bool run_pick(struct history *h, const char *line, const struct step_word
         || error_at(e, line, word[2].col, word[2].len);
 }
 
+/* Runs `branch at N [NAME]`.  The old branch stays at its current step (history_fork). */
+static bool run_branch_at(struct history *h, const char *line, const struct step_word *word, int n,
+                          struct err *e)
+{
+    int number = 0, before = history_position(h);
+    struct err ignored;
+    if (n > 4) {
+        err_set(e, ERR_SYNTAX, "there is one word too many: \"%s\"", word[4].text);
+        return error_at(e, line, word[4].col, word[4].len);
+    }
+    if (!take_number(line, &word[2], 0, &number, e))
+        return false;
+    if (!history_visit(h, number, e))
+        return error_at(e, line, word[2].col, word[2].len);
+    if (history_fork(h, n > 3 ? word[3].text : NULL, e))
+        return true;
+    history_goto(h, before, &ignored);
+    return error_at(e, line, word[3].col, word[3].len);
+}
+
 static bool run_words(struct history *h, const char *line, const struct step_word *word, int n,
                       enum command_effect *effect, struct err *e)
 {
@@ -275,6 +295,10 @@ static bool run_words(struct history *h, const char *line, const struct step_wor
     }
     if (id == COMMAND_PICK)
         return run_pick(h, line, word, n, effect, e);
+    if (id == COMMAND_BRANCH && n > 2 && streq(word[1].text, "at")) {
+        *effect = EFFECT_STATE;
+        return run_branch_at(h, line, word, n, e);
+    }
     bool numeric = id == COMMAND_UNDO || id == COMMAND_REDO || id == COMMAND_GOTO;
     if (!take_argument((enum command_id)id, line, word, n, &arg, e)
         || (numeric && !take_number(line, arg, 1, &number, e)))

@@ -380,6 +380,11 @@ static void complete_command(struct completer *c, enum command_id id)
         offer(c, "down", "one place later");
     }
     struct err ignored;
+    bool at = id == COMMAND_BRANCH && c->n_words == 2 && streq(c->word[1].text, "at");
+    if (id == COMMAND_BRANCH && c->n_words == 1)
+        offer(c, "at", "another step than the current one");
+    if (at)
+        offer_positions(c, history_branch_index(c->h), 0);
     if (c->n_words == 2 && id == COMMAND_PICK)
         offer_positions(c, history_branch_find(c->h, c->word[1].text, &ignored), 1);
     if (c->n_words > 1)

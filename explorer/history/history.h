@@ -114,7 +114,8 @@ void history_forget_measured(struct history *h, int state);
  * step that moved up, the number that it had before; else 0.  `replayed`: how many other steps were
  * replayed.  `renamed`, `held`: how many of the replayed steps were renamed or held.  `held_at`:
  * the numbers of the first held steps.  `kept`: the branch that keeps the measured steps as they
- * were before the change; NULL: no branch does. */
+ * were before the change; NULL: no branch does.  `again`: how many steps were held and apply now;
+ * `again_at`: the numbers of the first of them. */
 #define REBASED_LISTED 8                  /* most steps that a message lists */
 struct rebased {
     const char *what;
@@ -122,6 +123,7 @@ struct rebased {
     /* other: how many steps got a new note (struct state); other_at: the numbers of the first of
      * them */
     int other, other_at[REBASED_LISTED];
+    int again, again_at[REBASED_LISTED];
     const char *kept;
 };
 const struct rebased *history_rebased(const struct history *h);

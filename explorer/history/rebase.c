@@ -156,6 +156,8 @@ static void add_state(struct replay *r, const char *text, const struct program *
     r->last = history_add(r->h, r->last, text, p, held);
     r->h->states.data[r->last]->origin = streq(origin, text) ? NULL : origin;
     note_other_loops(r, old, text);
+    if (old->held && !held)
+        count_step(&r->did.again, r->did.again_at, r->number);
     history_recall(r->h, r->last);
     if (was == r->at)
         r->new_at = r->last;
@@ -447,6 +449,17 @@ static void print_other(const struct history *h, struct str *out)
     print_steps(did->other_at, 1, did->other, out);
 }
 
+/* Appends "; step 6 applies again", or "; 2 steps apply again (6, 8)". */
+static void print_again(const struct rebased *did, struct str *out)
+{
+    if (did->again == 1) {
+        str_printf(out, "; step %d applies again", did->again_at[0]);
+        return;
+    }
+    str_printf(out, "; %d steps apply again (", did->again);
+    print_steps(did->again_at, 0, did->again, out);
+}
+
 /* Appends "; 2 no longer apply and are kept for repair (steps 6, 8)". */
 static void print_held(const struct rebased *did, struct str *out)
 {
@@ -474,6 +487,8 @@ void history_rebased_print(const struct history *h, struct str *out)
                    streq(did->what, "moved") ? "other" : "later", did->replayed == 1 ? "" : "s");
     if (did->renamed)
         str_printf(out, ", %d renamed", did->renamed);
+    if (did->again)
+        print_again(did, out);
     if (did->held)
         print_held(did, out);
     if (did->other)

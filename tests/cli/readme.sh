@@ -47,7 +47,7 @@ for what in nest access; do
 done
 
 rows '^    What misses' '^ *\.\.\.$' > "$dir/lens"
-same 'lines of the lens' 9 "$(grep -c . "$dir/lens")"
+same 'lines of the lens' 10 "$(grep -c . "$dir/lens")"
 missing 'the lens' \
     "$(COLUMNS=100 "$TILESCOPE" show "$product" --what lens --cache 32K/8/64)" < "$dir/lens"
 

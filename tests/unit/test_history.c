@@ -103,6 +103,9 @@ static void test_moves(void **state)
         { "branch x; loop parallel C M; undo; switch main; switch x; redo", "main: | *x: M" },
         { "branch a-b.c_d~9; # comment;  ", "main: | *a-b.c_d~9:" },
         { "branch; branch b3; branch; branch", "main: | b1: | b3: | b2: | *b4:" },
+        { "loop parallel C M; loop unroll C K; branch at 1 x; switch main; branch at 0",
+          "main: M K | x: M | *b1:" },
+        { "branch at", "main: | *at:" },
     };
     struct str got = {0};
     for (int i = 0; i < COUNT_OF(table); i++) {
@@ -131,6 +134,7 @@ static void test_refused(void **state)
         "undo 3", "undo 2", "undo 0", "undo -1", "undo x", "undo 1 2", "undo 99999999999", "redo",
         "goto 5", "goto", "goto -1", "goto one", "branch main", "branch a/b",
         "branch \"\"",
+        "branch at 2", "branch at x", "branch at 1 main", "branch at 1 y z",
         "branch this-name-is-much-too-long-to-be-the-name-of-a-branch", "branch a b", "switch",
         "switch mian", "switch nowhere", "delete nowhere", "delete other", "measure now",
         "loop parallel C Q", "loop parallel Q M", "layout splt C M 4",

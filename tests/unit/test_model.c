@@ -514,6 +514,14 @@ static void test_branches(void **state)
     assert_shows(m, "Steps: tiled");
     press(m, "B k p");
     assert_string_equal(str_text(&m->prompt.line), "pick main ");
+    press(m, "Esc Esc : focus Space steps Enter g b");   /* on step 0, while step 1 is current */
+    assert_string_equal(str_text(&m->prompt.line), "branch at 0 ");
+    press(m, "early Enter");
+    assert_shows(m, "Steps: early");
+    assert_int_equal(history_position(m->session->history), 0);
+    type_line(m, "switch tiled");
+    type_line(m, "delete early");
+    press(m, "B k p");
     press(m, "1 C-u pick Space main Space 9 Enter");     /* a whole line behind that of the key */
     assert_shows(m, "branch main has no step 9");
     press(m, "Esc B k Enter");
