@@ -49,7 +49,8 @@ done
 rows '^    What misses' '^ *\.\.\.$' > "$dir/lens"
 same 'lines of the lens' 10 "$(grep -c . "$dir/lens")"
 missing 'the lens' \
-    "$(COLUMNS=100 "$TILESCOPE" show "$product" --what lens --cache 32K/8/64)" < "$dir/lens"
+    "$(XDG_CACHE_HOME=$dir COLUMNS=100 "$TILESCOPE" show "$product" --what lens \
+        --cache 32K/8/64)" < "$dir/lens"
 
 # What the simulator counts hangs on the width of vectors alone, in a cache that is named.
 if "$TILESCOPE" run "$gmm" --json --meters none | grep -q '"isa": "avx512"'; then

@@ -44,8 +44,8 @@ static void changes_are_told(void **state)
           "\"N H W O\"; loop parallel Conv H; edit 3 layout set Conv \"N O/16 H W 16o\"",
           "step 3 is changed and now step 2, 2 later steps replayed, 1 renamed; u undoes this "
           "change" },
-        { CONV, "loop unroll Conv W; insert 1 loop split Conv W 4 7; drop 1", "1 later step replayed; "
-          "step 1 applies again; u undoes this change" },
+        { CONV, "loop unroll Conv W; insert 1 loop split Conv W 4 7; drop 1",
+          "1 later step replayed; step 1 applies again; u undoes this change" },
         { CONV, "loop unroll Conv W; loop unroll Conv H; insert 1 loop fuse Conv H W; drop 1",
           "2 later steps replayed; 2 steps apply again (1, 2); u undoes this change" },
         /* W.1 became W with the first change, and has its own name again */
