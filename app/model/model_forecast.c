@@ -195,6 +195,8 @@ static bool is_better(const struct model *m, const struct foreseen *x, const str
     if (!x || !y || !x->after.ok || !y->after.ok)
         return x && x->after.ok && !(y && y->after.ok);
     double ms = predicted_ms(m, &x->after.misses), other_ms = predicted_ms(m, &y->after.misses);
+    if ((ms > 0) != (other_ms > 0))
+        return ms > 0;
     return ms != other_ms ? ms < other_ms
                           : x->after.misses.l1_misses < y->after.misses.l1_misses;
 }

@@ -277,7 +277,7 @@ static bool run_branch_at(struct history *h, const char *line, const struct step
     if (history_fork(h, n > 3 ? word[3].text : NULL, e))
         return true;
     history_goto(h, before, &ignored);
-    return error_at(e, line, word[3].col, word[3].len);
+    return error_at(e, line, word[n - 1].col, word[n - 1].len);
 }
 
 static bool run_words(struct history *h, const char *line, const struct step_word *word, int n,

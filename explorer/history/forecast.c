@@ -123,10 +123,16 @@ static enum group group_of(const struct forecast *row)
          : forecast_is_long(row) ? SEVERAL_STEPS : ONE_STEP;
 }
 
+/* Whether a takes clearly fewer cycles than b.  Unknown cycles (0) are more than any others. */
+static bool takes_fewer(const struct prediction *a, const struct prediction *b)
+{
+    return a->cycles > 0 && (b->cycles <= 0 || SAME * a->cycles < b->cycles);
+}
+
 /* Returns the index of the best of n rows.  Finds the fewest misses in the best group.  The rows of
  * that group with at most SAME times as many count as equal.  Of these rows, takes those that keep
- * the contract; if none does, all; and returns the first with at most SAME times the fewest
- * cycles. */
+ * the contract; if none does, all; and returns the first of them, unless a later one takes
+ * fewer cycles. */
 static int best_of(const struct forecast *row, int n)
 {
     int least = 0;
@@ -144,7 +150,7 @@ static int best_of(const struct forecast *row, int n)
             if (group_of(&row[i]) != group_of(&row[least]) || row[i].other_contract != other
                 || (double)row[i].misses.l1_misses > most)
                 continue;
-            if (!found || SAME * row[i].misses.cycles < row[best].misses.cycles)
+            if (!found || takes_fewer(&row[i].misses, &row[best].misses))
                 best = i;
             found = true;
         }

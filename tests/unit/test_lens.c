@@ -777,9 +777,10 @@ static void ranking(void **state)
         { "g", true, false, 0, { .l1_misses = 2000, .cycles = 100 }, TILE_STAYS },
         { "h", true, false, 0, { .l1_misses = 2010, .cycles = 96 }, TILE_STAYS },
         { "i", true, false, 0, { .l1_misses = 2030, .cycles = 50 }, TILE_STAYS },
+        { "unknown", true, false, 0, { .l1_misses = 2000 }, TILE_STAYS },
     };
-    static const char *const want[] = { "d", "e", "other", "f", "c", "i", "g", "h", "a\nb", "tile",
-                                        "refused" };
+    static const char *const want[] = { "d", "e", "other", "f", "c", "i", "g", "h", "unknown",
+                                        "a\nb", "tile", "refused" };
     (void)state;
     forecast_rank(row, COUNT_OF(row));
     for (int i = 0; i < COUNT_OF(row); i++)
