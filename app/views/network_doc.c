@@ -209,7 +209,7 @@ static void put_heading(struct doc *d, const struct kernel_table *t)
 {
     const struct kernel_columns *c = &t->columns;
     struct { const char *text; int width; } cell[] = {
-        { "calls", c->calls }, { t->timed ? "best ms" : t->in == 1e9 ? "GFLOP" : "MFLOP", c->ms },
+        { "calls", c->calls }, { t->timed ? "sum ms" : t->in == 1e9 ? "GFLOP" : "MFLOP", c->ms },
         { "share", c->share }, { "GFLOP/s", c->gflops },
         { part_name(t), c->part }, { "bound ms", c->bound }, { "MiB", c->mib },
         { "L1 miss", c->misses }, { "#", c->number },

@@ -101,7 +101,7 @@ void view_network_hint(const struct model *m, struct str *out)
     bool several = timed && t->count > 1, algorithm = timed && t->program->n_algorithms > 0;
     str_printf(out, "Enter opens this kernel%s.", several && algorithm ? "" : " with its steps");
     if (several)
-        str_printf(out, " best ms adds up its %d calls%s.", t->count,
+        str_printf(out, " sum ms adds up its %d calls%s.", t->count,
                    algorithm ? "; GFLOP/s: direct form" : "");
     else if (algorithm)
         str_add(out, " GFLOP/s counts the direct form.");

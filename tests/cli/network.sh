@@ -98,14 +98,14 @@ cache=${XDG_CACHE_HOME-}
 export COLUMNS=110 XDG_CACHE_HOME=$dir/cache      # where kernels are, but no roofs are known yet
 mkdir -p "$dir/cache/tilescope"
 [ ! -d "$cache/tilescope/objects" ] || ln -s "$cache/tilescope/objects" "$dir/cache/tilescope"
-t 0 '^calls +best ms +share +GFLOP/s +peak +MiB +# +kernel' run "$model" --time 0.02
+t 0 '^calls +sum ms +share +GFLOP/s +peak +MiB +# +kernel' run "$model" --time 0.02
 t 0 '^bound: +unknown; tilescope machine' run "$model" --time 0.02
 t 0 '"bound_ms": null' run "$model" --time 0.02 --json
 [[ $out =~ \"noisy\":\ (true|false) && $out =~ \"load\":\ [0-9] ]] && pass 'noise and load' \
     || flunk 'noise and load'
 "$TILESCOPE" machine --measure --time 0.05 > /dev/null 2>&1
 t 0 '^bound: +[0-9.]+ .s, the sum of .* takes [0-9.]+ times that' run "$model" --time 0.02
-t 0 '^calls +best ms +share +GFLOP/s +of bound +bound ms +MiB +# +kernel' run "$model" --time 0.02
+t 0 '^calls +sum ms +share +GFLOP/s +of bound +bound ms +MiB +# +kernel' run "$model" --time 0.02
 t 0 '^calls +MFLOP +share +bound ms +MiB +# +kernel' show "$model"
 t 0 '^calls .* L1 miss +# ' run "$model" -m clock,sim --sim-budget 1e4 --time 0.02
 t 0 '^sim: +[0-9 ]+ L1 misses of all calls' run "$model" -m sim --sim-budget 1e4

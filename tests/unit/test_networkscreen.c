@@ -525,7 +525,7 @@ static void times_follow_the_calls(void **state)
     ((struct network_task *)m->network->made->net->task)[conv].count = 2;
     m->data_stamp++;
     screen_refresh(m);
-    assert_shows(m, "Enter opens this kernel with its steps. best ms adds up its 2 calls.");
+    assert_shows(m, "Enter opens this kernel with its steps. sum ms adds up its 2 calls.");
     assert_shows(m, "time:     400 µs in its 2 calls, 200 µs each, estimated from 1 "
                     "measured call");
     assert_shows(m, "    2   0.400 50.0% ");
