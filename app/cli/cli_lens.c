@@ -43,7 +43,9 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
     struct lens_look look = { .width = cli_columns(100), .rows = LENS_ROWS, .loop = -1,
                               .at = lens_first_conflict(l, 0), .cure = cure, .now = &now,
                               .n_cures = n, .predicted = true, .counted = -1,
-                              .model = machine_file_load(&here, &model, &none) ? &model : NULL,
+                              /* times are predicted for the caches of this machine */
+                              .model = !cache && machine_file_load(&here, &model, &none)
+                                     ? &model : NULL,
                               .target = opts.target };
     look.at = look.at < 0 ? 0 : look.at;
     if (ok && args_has(c->args, OPT_JSON))

@@ -39,11 +39,12 @@ static void jump_to(struct model *m, enum view to)
 {
     struct jump j = { focused_view(m), to, model_focused(m)->scroll };
     int n = m->jump_stamp == m->stamp ? m->n_jumps : 0;
-    if (n == JUMPS_MOST) {
+    bool remembered = m->focus != PANE_LEDGER;
+    if (remembered && n == JUMPS_MOST) {
         memmove(m->jump, m->jump + 1, sizeof *m->jump * (size_t)--n);
         m->search_jumps -= m->search_jumps > 0;
     }
-    if (m->focus != PANE_LEDGER)
+    if (remembered)
         m->jump[n++] = j;
     model_show_view(m, to);
     m->n_jumps = n;

@@ -163,7 +163,8 @@ static double time_change(const struct model *m, const struct prediction *p,
 bool model_forecast_has_time(const struct model *m)
 {
     const struct target *t = target_or_host(m->set.target);
-    return m->roofs.model && m->threads <= 1 && !t->gpu
+    bool own_cache = m->set.cache.n_levels == 0;          /* the misses are of this machine */
+    return m->roofs.model && m->threads <= 1 && !t->gpu && own_cache
         && roofline_predict_ms(m->roofs.model, t->isa, 1, 1) > 0;
 }
 

@@ -33,6 +33,7 @@ void view_lens_build(struct model *m, struct pane_doc *p, int width)
     const struct lensing *k = &m->lensing;
     struct doc *d = &p->doc;
     int rows = p->height / 2;
+    model_find_roofs(m);
     struct lens_look look = {
         .width = width - 2, .at = k->at, .loop = k->loop, .cure = k->cure, .n_cures = k->n_cures,
         .counted = model_lens_fits(m) && k->lens ? counted(m) : -1, .now = &k->now,

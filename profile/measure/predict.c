@@ -91,14 +91,15 @@ static bool plan(struct prediction_run *r, struct walk *w, const struct predict_
     return true;
 }
 
-/* Generates the code only to count its cycles. */
+/* Generates the code only to count its cycles.  0: they are unknown, because there is no such code
+ * or the compiler may vectorize its loops. */
 static double count_cycles(const struct func *f, const struct target *target)
 {
     struct gen_work work = {0};
     const struct gen_opts o = { .target = target, .work = &work };
     struct str text = {0};
     struct err ignored;
-    bool ok = !target->gpu && gen_c(f, &o, &text, &ignored);
+    bool ok = !target->gpu && !f->autovectorize && gen_c(f, &o, &text, &ignored);
     str_free(&text);
     return ok ? work.out_of_order : 0;
 }
@@ -130,7 +131,7 @@ bool predict_misses(const struct program *p, const struct predict_opts *o, const
         if (ok)
             simulate(&r, w, base, out);
         ok = ok && !walk_ended_early(w);
-        out->miss_bytes = (double)out->l1_misses * cache.level[0].geometry.line_bytes;
+        out->miss_bytes = ok ? (double)out->l1_misses * cache.level[0].geometry.line_bytes : 0;
         out->cycles = ok ? count_cycles(f, gen.target) : 0;
         if (!ok)
             err_set(e, cancelled(c) ? ERR_CANCEL : ERR_TIMEOUT, "not predicted within %.2g s",

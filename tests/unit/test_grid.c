@@ -96,6 +96,13 @@ static void test_numbers(void **state)
         text_change(&s, changes[i].change);
         assert_string_equal(str_text(&s), changes[i].want);
     }
+    str_clear(&s);
+    text_about_time(&s, 0.04);
+    text_about_time(&s, -0.04);
+    text_about_time(&s, -0.42);
+    text_about_time(&s, 0.06);
+    assert_string_equal(str_text(&s), "time about the sametime about the sametime about -42 %"
+                                      "time about +6 %");
     str_free(&s);
 }
 
