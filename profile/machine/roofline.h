@@ -47,7 +47,7 @@ void roofline_of(const struct machine_model *model, double flops, double bytes,
  * of this instruction set, or the bandwidth of L2.
  *
  * Its rank correlation with measured times was 0.83 to 0.94 for 40 random schedules each of a gmm,
- * c2d, dep and bmm, and 0.30 to 0.68 for plain nests with a few random steps.  Nine kernels in ten
+ * c2d, dep and bmm, and 0.30 to 0.68 for plain nests with a few random steps.  Eight kernels in ten
  * took 0.66 to 1.6 times as long as predicted. */
 double roofline_predict_ms(const struct machine_model *model, const char *isa, double cycles,
                            double miss_bytes);
