@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
 #include "kernels/base/file.h"
 #include "profile/machine/machine_model.h"
 #include "sessions/file/process.h"
