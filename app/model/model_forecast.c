@@ -145,7 +145,7 @@ static void add_change(struct str *out, const char *separator, const struct fore
 /* Returns the predicted milliseconds; 0: unknown (model_forecast_has_time). */
 static double predicted_ms(const struct model *m, const struct prediction *p)
 {
-    if (!model_forecast_has_time(m) || p->cycles <= 0)
+    if (!model_forecast_has_time(m) || p->cycles.whole <= 0)
         return 0;
     return roofline_predict_ms(m->roofs.model, target_or_host(m->set.target)->isa,
                                p->cycles, p->miss_bytes);
@@ -165,7 +165,7 @@ bool model_forecast_has_time(const struct model *m)
     const struct target *t = target_or_host(m->set.target);
     bool own_cache = m->set.cache.n_levels == 0;          /* the misses are of this machine */
     return m->roofs.model && m->threads <= 1 && !t->gpu && own_cache
-        && roofline_predict_ms(m->roofs.model, t->isa, 1, 1) > 0;
+        && roofline_predict_ms(m->roofs.model, t->isa, (struct gen_cycles){ 1, 1 }, 1) > 0;
 }
 
 void model_forecast_brief(const struct model *m, const char *line, struct str *out)
@@ -174,7 +174,7 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
     double change = r && r->after.ok ? time_change(m, &r->after.misses, &r->now) : NAN;
     if (isfinite(change)) {
         str_add(out, "time ");
-        text_change(out, change);
+        text_time_change(out, change);
         str_add(out, ", ");
     }
     if (r && r->after.ok && r->now.ok) {

@@ -214,13 +214,15 @@ void text_change(struct str *out, double change)
         str_printf(out, change < -0.985 ? "%+.1f %%" : "%+.0f %%", change * 100);
 }
 
+void text_time_change(struct str *out, double change)
+{
+    text_change(out, fabs(change) < SAME_TIME ? 0 : change);
+}
+
 void text_about_time(struct str *out, double change)
 {
-    str_add(out, "time about ");
-    if (fabs(change) < SAME_TIME)
-        str_add(out, "the same");
-    else
-        text_change(out, change);
+    str_add(out, fabs(change) < SAME_TIME ? "time about the " : "time about ");
+    text_time_change(out, change);
 }
 
 void text_bar(struct str *out, double fraction, int width)

@@ -39,7 +39,9 @@ void text_count(struct str *out, int64_t n);
 /* Appends a relative change: "+10 %" for 0.1, "-42 %" for -0.42, "same" within 0.5 %, and ">9999 %"
  * from 99.995 on. */
 void text_change(struct str *out, double change);
-/* Appends a predicted change of the time: "time about -42 %"; below 5 %, "time about the same". */
+/* Appends a predicted change of the time: "-42 %"; below 5 %, "same". */
+void text_time_change(struct str *out, double change);
+/* Appends "time about -42 %"; below 5 %, "time about the same". */
 void text_about_time(struct str *out, double change);
 /* Appends a bar of `width` columns that is full up to `fraction`. */
 void text_bar(struct str *out, double fraction, int width);

@@ -137,7 +137,7 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
 static void add_time(const struct lens_look *k, const struct prediction *from,
                      const struct prediction *to, struct str *out)
 {
-    if (!k->model || from->cycles <= 0 || to->cycles <= 0)
+    if (!k->model || from->cycles.whole <= 0 || to->cycles.whole <= 0)
         return;
     const char *isa = target_or_host(k->target)->isa;
     double ms = roofline_predict_ms(k->model, isa, from->cycles, from->miss_bytes);

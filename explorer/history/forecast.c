@@ -126,7 +126,8 @@ static enum group group_of(const struct forecast *row)
 /* Whether a takes clearly fewer cycles than b.  Unknown cycles (0) are more than any others. */
 static bool takes_fewer(const struct prediction *a, const struct prediction *b)
 {
-    return a->cycles > 0 && (b->cycles <= 0 || SAME * a->cycles < b->cycles);
+    double from = b->cycles.whole, to = a->cycles.whole;
+    return to > 0 && (from <= 0 || SAME * to < from);
 }
 
 /* Returns the index of the best of n rows.  Finds the fewest misses in the best group.  The rows of

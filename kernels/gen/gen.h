@@ -17,8 +17,12 @@ struct gen_opts {
     bool openmp;                          /* whether to emit the pragmas of parallel loops */
     const char *header;                   /* a comment at the top of the file; NULL: none */
     bool marks;                           /* whether the text gets marks for gen_take_marks */
-    struct gen_work *work;                /* gen_c adds the work of the code to it; or NULL */
+    struct gen_work *work;  /* gen_c and walk_open add the work of the code to it; or NULL */
 };
+
+/* Cycles of one call without misses.  whole: of a CPU that starts two vector operations in a cycle;
+ * halved: of one that starts one, as CPUs do that execute a wide vector in two halves. */
+struct gen_cycles { double whole, halved; };
 
 /* An estimate of what one call of a kernel executes, made from the code alone.  A value that is
  * wider than a vector of the target counts as several vectors.  The mean trip count of a loop
@@ -31,7 +35,7 @@ struct gen_work {
     double iterations, conditions;
     double spills;                        /* loads and stores of registers that do not fit */
     double cycles;  /* without misses, on a core with two ports for arithmetic and two for loads */
-    double out_of_order;  /* cycles as well, of a CPU that overlaps short chains of updates */
+    struct gen_cycles out_of_order;       /* of a CPU that overlaps short chains of updates */
     /* About the straight line that takes most cycles.  pressure: most registers that are live at
      * once; body: number of statements; chain: most updates of one register.  tile: the buffer of
      * the local tile that takes most registers of the line, or 0; tile_registers: the number of
@@ -39,6 +43,10 @@ struct gen_work {
     double pressure, body, chain;
     int tile;
     double tile_registers;
+    /* asked: a local tile of the caller's choice, or 0. asked_registers: the most registers that
+     * this tile takes in a straight line. */
+    int asked;
+    double asked_registers;
     double statements;                    /* number of statements in the text */
 };
 

@@ -65,24 +65,23 @@ int64_t tile_registers(const struct func *f, int buffer, const struct target *t)
     return b->elems / row * ((row + lanes - 1) / lanes);
 }
 
-/* Finds the tile that takes most registers in the straight line of code that takes most cycles:
- * work->tile, 0 if no tile takes any. */
-static void find_hot_tile(const struct func *f, const struct target *t, struct gen_work *work)
+/* Generates the code only to count its work; tile: struct gen_work, asked. */
+static struct gen_work work_of(const struct func *f, const struct target *t, int tile)
 {
-    const struct gen_opts o = { .target = t, .work = work };
+    struct gen_work work = { .asked = tile };
+    const struct gen_opts o = { .target = t, .work = &work };
     struct str text = {0};
     struct err ignored;
-    *work = (struct gen_work){0};
-    if (!gen_c(f, &o, &text, &ignored))
-        *work = (struct gen_work){0};
+    bool ok = gen_c(f, &o, &text, &ignored);
     str_free(&text);
+    return ok ? work : (struct gen_work){0};
 }
 
-/* Whether more registers than t has are live in that line.  Then *out is its hot tile. */
+/* Whether more registers than t has are live in the straight line of code that takes most cycles.
+ * Then *out is the tile that takes most registers of that line. */
 static bool hot_tile_spills(const struct func *f, const struct target *t, struct tile_spill *out)
 {
-    struct gen_work work;
-    find_hot_tile(f, t, &work);
+    struct gen_work work = work_of(f, t, 0);
     if (!work.tile || work.pressure <= t->registers)
         return false;
     *out = (struct tile_spill){ work.tile, (int64_t)work.tile_registers,
@@ -128,15 +127,11 @@ const char *tile_spill_note(const struct func *f, const struct target *t, struct
 const char *tile_that_leaves(const struct func *f, const struct func *than,
                              const struct target *t)
 {
-    struct gen_work work = { .tile = -1 };                /* -1: not yet known */
     for (int i = than->n_params; i < than->n_buffers; i++) {
         int64_t n = tile_registers(than, i, t);
         for (int k = f->n_params; n > 0 && n <= t->registers && k < f->n_buffers; k++) {
-            if (!streq(f->buffer[k].name, than->buffer[i].name) || tile_registers(f, k, t) > 0)
-                continue;
-            if (work.tile < 0)
-                find_hot_tile(f, t, &work);
-            if (work.tile != k)
+            if (streq(f->buffer[k].name, than->buffer[i].name) && tile_registers(f, k, t) == 0
+                && work_of(f, t, k).asked_registers == 0)
                 return f->buffer[k].name;
         }
     }

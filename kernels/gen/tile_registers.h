@@ -20,8 +20,8 @@ bool tile_that_spills(const struct func *f, const struct target *t, struct tile_
  * *out. Returns NULL if no tile spills. */
 const char *tile_spill_note(const struct func *f, const struct target *t, struct str *out);
 /* Returns the name of a tile that fits in registers in the code of `than` and lies in memory in the
- * code of f; NULL: there is none.  A tile of f does not count if the code that takes most cycles
- * works on a part of it in registers. */
+ * code of f; NULL: there is none.  A tile of f does not count if some code of f works on a part
+ * of it in registers. */
 const char *tile_that_leaves(const struct func *f, const struct func *than,
                              const struct target *t);
 #endif

@@ -178,6 +178,8 @@ bool walk_open(const struct func *f, const struct gen_opts *o, struct walk **out
         free(w);
         return false;
     }
+    if (o->work)
+        code_count_work(&w->unit, o->work);
     w->arena = arena_new();
     nodes root = {0};
     w->use = ARENA_ARRAY(w->arena, struct site_use, w->unit.sites.len + 1);

@@ -20,7 +20,8 @@ struct walk_calls {
 };
 
 struct walk;
-/* f must outlive the walk, which uses its pool of expressions. */
+/* f must outlive the walk, which uses its pool of expressions.  Like gen_c, adds the work of the
+ * code to o->work. */
 bool walk_open(const struct func *f, const struct gen_opts *o, struct walk **out, struct err *e);
 void walk_close(struct walk *w);
 const struct site *walk_sites(const struct walk *w, int *n);

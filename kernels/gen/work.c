@@ -8,6 +8,7 @@
 #define MOVE_COST 0.5       /* cycles of a move of a lane; most CPUs of today do two in a cycle */
 #define ACROSS_COST 4.0     /* moves that it takes to combine the lanes of a vector to one */
 #define FMA_LATENCY 4.0     /* cycles from one update of a register to the next */
+#define MEMORY_LATENCY 12.0 /* cycles from one update of an element in memory to the next */
 #define SPILL_COST 2.0      /* accesses for a register that does not fit: a store and a load */
 #define WINDOW 256.0        /* operations among which a CPU finds those that can start */
 #define WIDTH 6.0           /* operations that can start in one cycle */
@@ -16,6 +17,9 @@
 struct line_work {
     double vector, scalar, loads, broadcasts, stores, scalar_stores, moves;
     double chain;                         /* most updates of a register set before the line */
+    /* Of the element in memory that the line updates most often: cycles that one execution of the
+     * line waits for the one before, and number of executions that update the same element. */
+    double wait, waits;
     int statements;
     double pressure;                      /* vectors that are live at once */
     bool broadcast;                       /* whether is_broadcast holds for one of its products */
@@ -27,11 +31,15 @@ struct line_work {
  * executed. */
 struct line_reg { int line, first, last, updates; bool resident; double sets; };
 
+/* A loop around the current line. trips: the mean number of its iterations. */
+struct work_loop { const struct expr *var; double trips; };
+
 struct worker {
     struct unit *u;
     struct gen_work *out;
     struct line_reg *reg;                 /* per register of the unit */
     VEC(int) used;                        /* registers of the current line */
+    VEC(struct work_loop) loops;          /* outer loops before inner ones */
     int line, statement;                  /* numbers of the current line and statement */
     double times;                         /* how often the current line is executed */
     double hottest;                       /* cycles of the line that takes most */
@@ -141,6 +149,22 @@ static void count_term(struct worker *w, const struct code_term *t, struct line_
         count_term(w, t->b, l);
 }
 
+/* An update of an element in memory waits for the last update of the same element.  Between the two
+ * are the updates of other elements by the innermost loops over which `at` moves.  The same element
+ * is then updated as often as the loop around these has iterations. */
+static void count_wait(const struct worker *w, const struct place *at, struct line_work *l)
+{
+    double between = 1;
+    int i = w->loops.len - 1;
+    for (; i >= 0 && expr_uses(at->base, w->loops.data[i].var); i--)
+        between *= fmax(1, w->loops.data[i].trips);
+    double trips = i >= 0 ? w->loops.data[i].trips : 1;
+    if (trips > 1 && MEMORY_LATENCY / between > l->wait) {
+        l->wait = MEMORY_LATENCY / between;
+        l->waits = between * trips;
+    }
+}
+
 static void count_set(struct worker *w, const struct code *c, struct line_work *l)
 {
     int lanes = c->reg >= 0 ? w->u->regs.data[c->reg].lanes : c->at.lanes;
@@ -155,8 +179,10 @@ static void count_set(struct worker *w, const struct code *c, struct line_work *
         l->moves += c->lane >= 0;
     } else {
         *(lanes > 1 ? &l->stores : &l->scalar_stores) += vectors(w, lanes);
-        if (c->how != STORE_SET)
+        if (c->how != STORE_SET) {
             *(lanes > 1 ? &l->loads : &l->broadcasts) += vectors(w, lanes);
+            count_wait(w, &c->at, l);
+        }
     }
     l->statements++;
     w->statement++;
@@ -184,16 +210,23 @@ static double pressure_of(struct worker *w, int n)
     return resident + most;
 }
 
+/* Returns the number of registers of the line that hold elements of a tile. */
+static double registers_of_tile(const struct worker *w, int tile)
+{
+    double n = 0;
+    for (int i = 0; i < w->used.len; i++)
+        if (w->u->regs.data[w->used.data[i]].tile == tile)
+            n += registers(w, w->used.data[i]);
+    return n;
+}
+
 /* Stores in w->out the tile that has most registers in the line, and their number. */
 static void find_tile(struct worker *w)
 {
     w->out->tile = 0;
     w->out->tile_registers = 0;
     for (int tile = w->u->func->n_params; tile < w->u->func->n_buffers; tile++) {
-        double n = 0;
-        for (int i = 0; i < w->used.len; i++)
-            if (w->u->regs.data[w->used.data[i]].tile == tile)
-                n += registers(w, w->used.data[i]);
+        double n = registers_of_tile(w, tile);
         if (n > w->out->tile_registers) {
             w->out->tile = tile;
             w->out->tile_registers = n;
@@ -201,24 +234,33 @@ static void find_tile(struct worker *w)
     }
 }
 
-/* Returns the cycles of one execution of the line for a CPU that starts operations out of order.
- * Updates of a register wait for each other, and n of them are a chain of n * FMA_LATENCY cycles,
- * where a statement sets the register once for n updates.  If the operations of several such chains
- * fit into the window, these chains overlap. */
-static double out_of_order(const struct worker *w, const struct line_work *l, double spilled)
+/* How many times the operations of the window cover `executions` of a line with `ops` operations:
+ * the number of chains of that length that overlap. */
+static double overlap(double executions, double ops)
 {
-    double loads = l->loads + l->broadcasts + spilled;
-    double stores = l->stores + l->scalar_stores + spilled;
-    double sums = l->vector + l->scalar, ops = sums + loads + stores + l->moves + 1;
+    return fmax(1, WINDOW / (executions * ops));
+}
+
+/* Returns the cycles of one execution of the line for a CPU that starts operations out of order.
+ * turns: how many cycles one of its two ports needs for a vector.  Updates of a register wait for
+ * each other, and n of them are a chain of n * FMA_LATENCY cycles, where a statement sets the
+ * register once for n updates.  If the operations of several such chains fit into the window, these
+ * chains overlap.  The same holds for updates of an element in memory. */
+static double out_of_order(const struct worker *w, const struct line_work *l, double spilled,
+                           double turns)
+{
+    double wide = l->loads + spilled, ops = l->vector + l->scalar + wide + l->broadcasts
+                + l->stores + l->scalar_stores + spilled + l->moves + 1;
+    double sums = turns * l->vector + l->scalar, loads = turns * wide + l->broadcasts;
+    double stores = turns * (l->stores + spilled) + l->scalar_stores;
     double most = fmax(fmax(sums / 2, loads / 2), fmax(stores, MOVE_COST * l->moves));
     most = fmax(most, ops / WIDTH);
     for (int i = 0; i < w->used.len; i++) {
         const struct line_reg *r = &w->reg[w->used.data[i]];
         double lines = r->sets > 0 ? fmax(1, w->times / r->sets) : 1;
-        double chains = fmax(1, WINDOW / (lines * ops));
-        most = fmax(most, FMA_LATENCY * r->updates / chains);
+        most = fmax(most, FMA_LATENCY * r->updates / overlap(lines, ops));
     }
-    return most;
+    return fmax(most, l->wait / overlap(l->waits, ops));
 }
 
 static double cycles_of(const struct line_work *l, double spilled, bool in_loop)
@@ -247,8 +289,11 @@ static void add_line(struct worker *w, struct line_work *l, double times, bool i
     o->moves += times * l->moves;
     o->spills += times * SPILL_COST * over;
     o->cycles += cycles;
-    o->out_of_order += times * out_of_order(w, l, SPILL_COST * over / 2);
+    o->out_of_order.whole += times * out_of_order(w, l, SPILL_COST * over / 2, 1);
+    o->out_of_order.halved += times * out_of_order(w, l, SPILL_COST * over / 2, 2);
     o->statements += l->statements;
+    if (o->asked)
+        o->asked_registers = fmax(o->asked_registers, registers_of_tile(w, o->asked));
     if (cycles > w->hottest) {
         w->hottest = cycles;
         o->pressure = l->pressure;
@@ -275,7 +320,9 @@ static void count_inside(struct worker *w, const struct code *c, double times, b
         double trips = mean_trips(c);
         w->out->iterations += times * trips;
         w->out->cycles += times * trips;
+        vec_push(&w->loops, ((struct work_loop){ c->var, trips }));
         count_block(w, &c->body, times * trips, true);
+        w->loops.len--;
     } else {
         w->out->conditions += c->kind == CODE_IF ? times : 0;
         count_block(w, &c->body, times, in_loop);
@@ -308,4 +355,5 @@ void code_count_work(struct unit *u, struct gen_work *out)
     w.reg = ARENA_ARRAY(u->arena, struct line_reg, u->regs.len + 1);
     count_block(&w, &u->body, 1, false);
     vec_free(&w.used);
+    vec_free(&w.loops);
 }

@@ -115,13 +115,19 @@ void roofline_doubts(const struct machine_model *model, const struct measurement
                    out->len ? "; " : "", peak, m->peak_gflops);
 }
 
-double roofline_predict_ms(const struct machine_model *model, const char *isa, double cycles,
-                           double miss_bytes)
+double roofline_predict_ms(const struct machine_model *model, const char *isa,
+                           struct gen_cycles cycles, double miss_bytes)
 {
-    double gbytes = model->level[MODEL_L2].load.one.best, ghz = 0;
-    for (int i = 0; i < model->n_isa; i++)
-        if (streq(model->isa[i].isa, isa))
-            ghz = model->isa[i].gflops.one.best
-                / (FLOPS_A_LANE * fmax(1, model->isa[i].vector_floats));
-    return gbytes > 0 && ghz > 0 ? 1e-6 * (cycles / ghz + miss_bytes / gbytes) : 0;
+    double gbytes = model->level[MODEL_L2].load.one.best, ghz = 0, own = 0;
+    for (int i = 0; i < model->n_isa; i++) {
+        double g = model->isa[i].gflops.one.best
+                 / (FLOPS_A_LANE * fmax(1, model->isa[i].vector_floats));
+        ghz = fmax(ghz, g);
+        own = streq(model->isa[i].isa, isa) ? g : own;
+    }
+    if (gbytes <= 0 || own <= 0)
+        return 0;
+    double halves = fmin(ghz / own - 1, 1);
+    double n = cycles.whole + halves * (cycles.halved - cycles.whole);
+    return 1e-6 * (n / ghz + miss_bytes / gbytes);
 }

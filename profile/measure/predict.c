@@ -91,25 +91,13 @@ static bool plan(struct prediction_run *r, struct walk *w, const struct predict_
     return true;
 }
 
-/* Generates the code only to count its cycles.  0: they are unknown, because there is no such code
- * or the compiler may vectorize its loops. */
-static double count_cycles(const struct func *f, const struct target *target)
-{
-    struct gen_work work = {0};
-    const struct gen_opts o = { .target = target, .work = &work };
-    struct str text = {0};
-    struct err ignored;
-    bool ok = !target->gpu && !f->autovectorize && gen_c(f, &o, &text, &ignored);
-    str_free(&text);
-    return ok ? work.out_of_order : 0;
-}
-
 bool predict_misses(const struct program *p, const struct predict_opts *o, const struct cancel *c,
                     struct prediction *out, struct err *e)
 {
     double start = clock_s();
     const struct func *f;
-    const struct gen_opts gen = { .target = target_or_host(o->target) };
+    struct gen_work work = {0};
+    const struct gen_opts gen = { .target = target_or_host(o->target), .work = &work };
     struct cache_config cache = predict_cache(&o->cache);
     struct prediction_run r = {0};
     struct walk *w = NULL;
@@ -132,7 +120,8 @@ bool predict_misses(const struct program *p, const struct predict_opts *o, const
             simulate(&r, w, base, out);
         ok = ok && !walk_ended_early(w);
         out->miss_bytes = ok ? (double)out->l1_misses * cache.level[0].geometry.line_bytes : 0;
-        out->cycles = ok ? count_cycles(f, gen.target) : 0;
+        bool as_is = !gen.target->gpu && !f->autovectorize;  /* the compiler keeps the loops */
+        out->cycles = ok && as_is ? work.out_of_order : (struct gen_cycles){0};
         if (!ok)
             err_set(e, cancelled(c) ? ERR_CANCEL : ERR_TIMEOUT, "not predicted within %.2g s",
                     o->limit_s);

@@ -2,6 +2,7 @@
  * (kernels/gen/walk.h), and the simulator gets a sample of the code's accesses. */
 #ifndef TS_PROFILE_PREDICT_H
 #define TS_PROFILE_PREDICT_H
+#include "kernels/gen/gen.h"
 #include "profile/measure/measurement.h"
 
 struct predict_opts {
@@ -22,7 +23,8 @@ struct predict_opts {
  * the lines that the misses load.  cycles: struct gen_work, out_of_order; 0: unknown. */
 struct prediction {
     int64_t l1_misses, conflicts;
-    double accesses, fraction, error, miss_bytes, cycles;
+    double accesses, fraction, error, miss_bytes;
+    struct gen_cycles cycles;
 };
 
 /* Predicts the misses of p. ERR_TIMEOUT when the limit was reached; ERR_CANCEL; ERR_RANGE when the

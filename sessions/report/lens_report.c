@@ -12,7 +12,7 @@ static json_t *prediction_json(const struct prediction *p)
     return json_make("l1_misses", JSON(p->l1_misses),
                      "conflict_misses", JSON_IF(p->conflicts >= 0, p->conflicts),
                      "fraction", JSON(p->fraction), "error", JSON(p->error),
-                     "cycles", JSON_IF(p->cycles > 0, p->cycles));
+                     "cycles", JSON_IF(p->cycles.whole > 0, p->cycles.whole));
 }
 
 static json_t *line_json(const struct lens *l, int32_t line)

@@ -631,7 +631,7 @@ static void cures_have_times(void **state)
     assert_false(document_says(&c, NULL, "time about"));
     model.n_isa = 0;
     assert_false(document_says(&c, &model, "time about"));
-    c.now.misses.cycles = 0;
+    c.now.misses.cycles.whole = 0;
     model.n_isa = 2;
     assert_false(document_says(&c, &model, "time about"));
     cured_free(&c);
@@ -648,7 +648,7 @@ static void pads_come_after_orders(void **state)
     int pad = assert_cures(&c, "layout pad B N after=16", 1.054e6);
     assert_int_equal(c.row[pad].misses.conflicts, 0);
     assert_true(pad < assert_cures(&c, "layout reorder B N K", 1.054e6));
-    assert_true(c.row[0].misses.cycles < 0.5 * c.row[pad].misses.cycles);
+    assert_true(c.row[0].misses.cycles.whole < 0.5 * c.row[pad].misses.cycles.whole);
     cured_free(&c);
 }
 
@@ -774,9 +774,9 @@ static void ranking(void **state)
         { "e", true, false, 0, { .l1_misses = 101 }, TILE_STAYS },
         { "tile", true, false, 0, { .l1_misses = 5 }, TILE_LEAVES },
         { "f", true, false, 0, { .l1_misses = 106 }, TILE_STAYS },
-        { "g", true, false, 0, { .l1_misses = 2000, .cycles = 100 }, TILE_STAYS },
-        { "h", true, false, 0, { .l1_misses = 2010, .cycles = 96 }, TILE_STAYS },
-        { "i", true, false, 0, { .l1_misses = 2030, .cycles = 50 }, TILE_STAYS },
+        { "g", true, false, 0, { .l1_misses = 2000, .cycles.whole = 100 }, TILE_STAYS },
+        { "h", true, false, 0, { .l1_misses = 2010, .cycles.whole = 96 }, TILE_STAYS },
+        { "i", true, false, 0, { .l1_misses = 2030, .cycles.whole = 50 }, TILE_STAYS },
         { "unknown", true, false, 0, { .l1_misses = 2000 }, TILE_STAYS },
     };
     static const char *const want[] = { "d", "e", "other", "f", "c", "i", "g", "h", "unknown",

@@ -125,6 +125,40 @@ static void a_part_stays_in_registers(void **state)
     }
 }
 
+/* Lowers two products, each with a tile of 4 by 16; the tile of the first is written back at
+ * `at`. */
+static const struct func *two_tiles(struct arena *a, const char *at)
+{
+    const struct program *p;
+    const struct func *f;
+    struct err e;
+    assert_true(program_new(a, "x = input m=16 k=32; w = input k=32 n=32; v = input n=32 o=512;"
+                               " y = matmul(x, w); z = matmul(y, v)", &p, &e));
+    for (int i = 0; i < 2; i++) {
+        const char *c = i ? "z" : "y", *line[] = {
+            arena_printf(a, "loop split %s M 4", c), arena_printf(a, "loop split %s N 16", c),
+            arena_printf(a, "loop reorder %s M.0 N.0 K M.1 N.1", c),
+            arena_printf(a, "loop cache_write %s at=%s", c, i ? "N.0" : at),
+            arena_printf(a, "loop vectorize %s N.1", c), arena_printf(a, "loop unroll %s M.1", c) };
+        for (int k = 0; k < COUNT_OF(line); k++)
+            if (!program_apply_line(p, line[k], &p, &e))
+                fail_msg("%s: %s", line[k], e.text);
+    }
+    assert_true(program_lower(p, &f, &e));
+    return f;
+}
+
+/* A part of a tile is in registers in its own loop, even if another loop takes more cycles. */
+static void each_tile_has_its_own_loop(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct target *t = target_named("avx2");
+    const struct func *whole = two_tiles(a, "N.0"), *part = two_tiles(a, "M.0");
+    assert_null(tile_that_leaves(part, whole, t));
+    arena_free(a);
+}
+
 /* Whether compiled code loads or stores vectors of 32 bytes through the stack pointer. */
 static bool uses_stack(const char *assembly)
 {
@@ -192,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_registers), cmocka_unit_test(compilers_agree),
         cmocka_unit_test(a_part_stays_in_registers),
+        cmocka_unit_test(each_tile_has_its_own_loop),
         cmocka_unit_test(is_shown),
     };
     private_folders();

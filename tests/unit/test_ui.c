@@ -73,6 +73,8 @@ static void test_number_formats(void **state)
         { text_ms, 0.9994e-3, "999 ns" }, { text_ms, 0.9996e-3, "1.00 µs" },
         { text_change, 0.0049, "same" }, { text_change, -0.0049, "same" },
         { text_change, 0.0051, "+1 %" }, { text_change, -0.0051, "-1 %" },
+        { text_time_change, 0.049, "same" }, { text_time_change, -0.049, "same" },
+        { text_time_change, 0.051, "+5 %" }, { text_time_change, -0.051, "-5 %" },
         { text_change, -0.98, "-98 %" }, { text_change, -0.99, "-99.0 %" },
         { text_change, 99.99, "+9999 %" }, { text_change, 99.996, ">9999 %" },
         { plot_number, 1e12, "1T" }, { plot_number, 999e9, "999G" }, { plot_number, 1e4, "10k" },

@@ -91,13 +91,13 @@ static void what_is_slow_costs_more(void **state)
     arena_free(a);
 }
 
-/* Returns cycles for each sum of a gmm with this k, whose step is `step` or none. */
-static double cycles_a_sum(int k, const char *step)
+/* Returns cycles for each sum of a gmm with this k and these steps; NULL: none. */
+static double cycles_a_sum(int k, const char *step, const char *then)
 {
     struct arena *a = arena_new();
     struct str text = {0};
-    const char *spec = arena_printf(a, "gmm m=24 k=%d n=64", k);
-    double cycles = work_of(a, spec, &step, step ? 1 : 0, &text).out_of_order;
+    const char *spec = arena_printf(a, "gmm m=24 k=%d n=64", k), *const line[] = { step, then };
+    double cycles = work_of(a, spec, line, !!step + !!then, &text).out_of_order.whole;
     str_free(&text);
     arena_free(a);
     return cycles / (24 * 64 * k);
@@ -108,16 +108,31 @@ static double cycles_a_sum(int k, const char *step)
 static void short_chains_overlap(void **state)
 {
     (void)state;
-    double far = cycles_a_sum(512, NULL), near = cycles_a_sum(8, NULL);
+    double far = cycles_a_sum(512, NULL, NULL), near = cycles_a_sum(8, NULL, NULL);
     if (far < 4 || far > 4.1 || near < 1 || near > 1.5)
         fail_msg("%g and %g cycles", far, near);
-    double unrolled = cycles_a_sum(128, "loop unroll C K");
-    double few = cycles_a_sum(8, "loop unroll C K");
+    double unrolled = cycles_a_sum(128, "loop unroll C K", NULL);
+    double few = cycles_a_sum(8, "loop unroll C K", NULL);
     if (unrolled < 3 || unrolled > 4.1 || few > 1.5)
         fail_msg("unrolled: %g and %g cycles", unrolled, few);
-    double other = cycles_a_sum(512, "loop reorder C M K N");
+    double other = cycles_a_sum(512, "loop reorder C M K N", NULL);
     if (other < 1 || other > 2)           /* no sum waits */
         fail_msg("%g cycles", other);
+}
+
+/* Between two sums of an element in memory, a store and a load of it add about eight cycles, which
+ * the sums of the elements inside the reduction share. */
+static void sums_in_memory_wait(void **state)
+{
+    (void)state;
+    double two = cycles_a_sum(512, "loop split C N 2", "loop reorder C M N.0 K N.1");
+    double eight = cycles_a_sum(512, "loop split C N 8", "loop reorder C M N.0 K N.1");
+    double many = cycles_a_sum(512, "loop split C N 32", "loop reorder C M N.0 K N.1");
+    if (two < 5 || two > 7 || fabs(4 * eight / two - 1) > 0.01 || many > 1.2)
+        fail_msg("%g, %g and %g cycles", two, eight, many);
+    double few = cycles_a_sum(8, "loop split C N 2", "loop reorder C M N.0 K N.1");
+    if (few > 0.8 * two)                  /* chains of 8 sums overlap */
+        fail_msg("%g and %g cycles", few, two);
 }
 
 static const char *const random_spec[] = {
@@ -194,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_register_tile_by_hand),
         cmocka_unit_test(what_is_slow_costs_more), cmocka_unit_test(short_chains_overlap),
+        cmocka_unit_test(sums_in_memory_wait),
         cmocka_unit_test(bounds_of_random_schedules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
