@@ -26,7 +26,9 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
     struct lens_opts opts = { .from = -1 };
     struct lens *l;
     struct forecast cure[FORECAST_CURES], now;
+    int threads;
     if (!args_target(c->args, &opts.target, e)
+        || !args_int(c->args, OPT_THREADS, 1, 1024, &threads, e)
         || (cache && !cache_config_parse(cache, &opts.cache, e)))
         return false;
     if (!lens_open(p, &opts, c->cancel, &l, e))
@@ -40,13 +42,12 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
     struct machine_model model;
     struct err none;
     machine_read(&here);
+    /* Times are predicted for one thread on the caches of this machine. */
+    bool timed = !cache && threads == 1 && machine_file_load(&here, &model, &none);
     struct lens_look look = { .width = cli_columns(100), .rows = LENS_ROWS, .loop = -1,
                               .at = lens_first_conflict(l, 0), .cure = cure, .now = &now,
                               .n_cures = n, .predicted = true, .counted = -1,
-                              /* times are predicted for the caches of this machine */
-                              .model = !cache && machine_file_load(&here, &model, &none)
-                                     ? &model : NULL,
-                              .target = opts.target };
+                              .model = timed ? &model : NULL, .target = opts.target };
     look.at = look.at < 0 ? 0 : look.at;
     if (ok && args_has(c->args, OPT_JSON))
         lens_report_json(out, l, &now, cure, n);

@@ -388,8 +388,8 @@ bool model_write(struct model *m, const char *path, uint64_t seen, const struct 
                  const char *what);
 void model_after(struct model *m);               /* carries out m->then, after the answer */
 void model_give_up(struct model *m);             /* drops m->then */
-/* Opens a session on an operator; at: index of spec in the command line, for columns of errors. */
-bool model_new_session(struct model *m, const char *spec, int at);
+/* Opens a session on an operator.  After an error, m->error_col is a column of spec. */
+bool model_new_session(struct model *m, const char *spec);
 bool model_open_file(struct model *m, const char *path);
 void model_open_onnx(struct model *m, const char *path);  /* reads the file in the background */
 void model_opened(struct model *m, struct app_job *j);  /* opens the file that the job has read */

@@ -269,9 +269,9 @@ static bool run_app_on(struct model *m, enum app_command id, const char *arg)
     case APP_WRITE_QUIT: return model_save_quit(m, arg);
     case APP_OPEN:
         if ((ops_find(arg) || is_operator(m, arg, strcspn(arg, " "))) && !file_exists(arg))
-            return model_new_session(m, arg, 0);
+            return model_new_session(m, arg);
         return model_open_file(m, arg);
-    case APP_NEW:        return model_new_session(m, arg, 4);
+    case APP_NEW:        return model_new_session(m, arg);
     case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
     case APP_NETWORK:    return model_network(m, arg);
     case APP_MODULE:     return refuse_module(m);
@@ -320,13 +320,18 @@ static bool run_app_on(struct model *m, enum app_command id, const char *arg)
     UNREACHABLE();
 }
 
-static bool run_app(struct model *m, enum app_command id, const char *arg)
+/* Runs command id, whose argument begins at line[at]. */
+static bool run_app(struct model *m, enum app_command id, const char *line, int at)
 {
+    const char *arg = line + at;
     struct str typed = {0};
     bool names_file = strstr(appcmd_info(id)->syntax, "FILE") != NULL;
     if (names_file)
         file_add_typed(&typed, arg);
+    m->error_col = 0;
     bool ok = run_app_on(m, id, names_file ? str_text(&typed) : arg);
+    if (m->error_col > 0)                 /* converts it into a column of the line */
+        m->error_col += at;
     str_free(&typed);
     return ok;
 }
@@ -529,7 +534,7 @@ bool model_command(struct model *m, const char *line)
     size_t n = strcspn(line, " ");
     int id = appcmd_find(line, n);
     if (id < 0 && is_operator(m, line, n))
-        return model_new_session(m, line, 0);
+        return model_new_session(m, line);
     if (id < 0 && binds_key(m, line))
         return refuse_binding(m);
     char *command = id < 0 ? without_set(line) : NULL;
@@ -557,7 +562,7 @@ bool model_command(struct model *m, const char *line)
         return model_say_error(m, "no operator is open yet", "pick one from the list, or type: "
                                "new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
     if (id >= 0)
-        return run_app(m, (enum app_command)id, line + n + strspn(line + n, " "));
+        return run_app(m, (enum app_command)id, line, (int)(n + strspn(line + n, " ")));
     struct err e = {0};
     struct str whole = {0};
     bool lacks = model_with_group(m, line, &whole, &e);

@@ -213,12 +213,12 @@ bool model_save_quit(struct model *m, const char *path)
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-bool model_new_session(struct model *m, const char *spec, int at)
+bool model_new_session(struct model *m, const char *spec)
 {
     struct session *s = NULL;
     struct err e;
     if (!session_new(spec, &s, &e)) {
-        m->error_col = e.at.col > 0 ? e.at.col + at : 0;
+        m->error_col = e.at.col;
         return model_error(m, &e);
     }
     model_ask_save(m, AFTER_OPEN, s);

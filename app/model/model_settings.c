@@ -166,7 +166,7 @@ bool model_set_cache(struct model *m, const char *arg)
     if (!arg[0])
         return say_cache(m);
     if (!is_default(arg) && !cache_config_parse(arg, &cache, &e)) {
-        m->error_col = e.at.col > 0 ? e.at.col + (int)strlen("cache ") : 0;
+        m->error_col = e.at.col;
         return model_error(m, &e);
     }
     m->set.cache = (struct cache_config){0};

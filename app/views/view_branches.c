@@ -18,28 +18,34 @@ static const struct measurement *measured_at(const struct history *h, int b)
     return history_state(h, history_branch(h, b)->at)->measured;
 }
 
-/* Returns the branch with which the times of all branches are compared: the current one if it was
- * timed, else the first one that was timed. */
-static int reference(const struct history *h)
+static bool is_simulated(const struct measurement *r)
+{
+    return r && r->sim.available;
+}
+
+/* Returns the branch with which the numbers of all branches are compared: the current one if it
+ * `has` such numbers, else the first one that has. */
+static int reference(const struct history *h, bool (*has)(const struct measurement *))
 {
     int b = history_branch_index(h), of = b;
-    for (int k = 0; k < history_n_branches(h) && !is_timed(measured_at(h, of)); k++)
+    for (int k = 0; k < history_n_branches(h) && !has(measured_at(h, of)); k++)
         of = k;
     return of;
 }
 
-/* Whether branch b was timed with other settings than the branch that `reference` returns. */
+/* Whether branch b was timed with other settings than the branch of reference. */
 static bool timed_otherwise(const struct history *h, int b)
 {
-    const struct measurement *r = measured_at(h, b), *of = measured_at(h, reference(h));
+    const struct measurement *r = measured_at(h, b), *of = measured_at(h, reference(h, is_timed));
     return is_timed(r) && is_timed(of) && !measurement_same_way(r, of);
 }
 
-/* Whether branch b was simulated with another cache than the branch that `reference` returns. */
+/* Whether branch b was simulated with another cache than the branch of reference. */
 static bool simulated_otherwise(const struct history *h, int b)
 {
-    const struct measurement *r = measured_at(h, b), *of = measured_at(h, reference(h));
-    return r && of && r->sim.available && of->sim.available
+    const struct measurement *r = measured_at(h, b);
+    const struct measurement *of = measured_at(h, reference(h, is_simulated));
+    return is_simulated(r) && is_simulated(of)
         && !cache_config_same_l1(&r->sim.cache, &of->sim.cache);
 }
 
@@ -181,11 +187,13 @@ void view_branches_hint(const struct model *m, struct str *out)
         str_printf(out, "%s: %s", b->name, str_text(&note));
     str_free(&note);
     const struct measurement *r = measured_at(h, l->id);
-    if (timed_otherwise(h, l->id) || simulated_otherwise(h, l->id)) {
+    bool timed = timed_otherwise(h, l->id);
+    if (timed || simulated_otherwise(h, l->id)) {
+        int of = reference(h, timed ? is_timed : is_simulated);
         str_printf(out, "%s* %s: with ", out->len ? "; " : "", b->name);
         put_settings(r, out);
-        str_printf(out, "; %s: with ", history_branch(h, reference(h))->name);
-        put_settings(measured_at(h, reference(h)), out);
+        str_printf(out, "; %s: with ", history_branch(h, of)->name);
+        put_settings(measured_at(h, of), out);
     }
     if (out->len == 0 && r && gpu_memory_untimed_ms(r) > 0)
         str_printf(out, "≥: simulated on %s, the least that its traffic takes; not timed",

@@ -1018,6 +1018,18 @@ static void test_branches_have_stars(void **state)
     history_set_measured(m->session->history, 1, &here);
     m->data_stamp++;
     assert_shows(m, "  *4.00 ms      77");
+    here.sim.available = false;                  /* compared with the branch that was simulated */
+    history_set_measured(m->session->history, 1, &here);
+    m->data_stamp++;
+    assert_shows(m, "  *4.00 ms      77");
+    type_line(m, "branch third");
+    type_line(m, "loop vectorize C N");
+    here.sim.available = true;
+    here.sim.cache.level[0].geometry = (struct cache_geometry){ 8 << 10, 8, 64 };
+    history_set_measured(m->session->history, 3, &here);
+    type_line(m, "switch main");
+    press(m, "B");
+    assert_shows(m, "     *77");
     model_free(m);
 }
 
@@ -1748,6 +1760,23 @@ static void test_killed_operator_is_offered(void **state)
     model_free(m);
 }
 
+/* The column of an error is one of the line, however its command is written. */
+static void errors_have_columns_of_the_line(void **state)
+{
+    (void)state;
+    static const struct { const char *line; int col; } row[] = {
+        { "gmm m=x k=8 n=8", 7 }, { "new gmm m=x k=8 n=8", 11 }, { "new   gmm m=x k=8 n=8", 13 },
+        { "open gmm m=x k=8 n=8", 12 }, { "cache 4K/x", 7 }, { "cache  4K/x", 8 },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct model *m = model_on("gmm m=24 k=16 n=8");
+        type_line(m, row[i].line);
+        if (m->error_col != row[i].col)
+            fail_msg("%s: column %d", row[i].line, m->error_col);
+        model_free(m);
+    }
+}
+
 /* A line that was copied with its colon runs as it is. */
 static void a_colon_of_the_prompt_is_no_command(void **state)
 {
@@ -1946,6 +1975,7 @@ int main(void)
         cmocka_unit_test(test_paste_stops_at_a_refusal),
         cmocka_unit_test(test_picture_of_the_screen),
         cmocka_unit_test(test_no_orphaned_heading),
+        cmocka_unit_test(errors_have_columns_of_the_line),
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(export_says_how_to_compile),
         cmocka_unit_test(export_spares_files_that_are_no_programs),
