@@ -425,7 +425,7 @@ void tune_doc_hint(struct str *out, const struct tune_view *v, const struct tune
         add_times(out, v, won, c);
         str_printf(out, ", spread %.0f %%", 100 * c->spread);
         if (tune_trials_not_faster(won, trial)) {
-            str_add(out, ", not shown to be faster than the best");
+            str_add(out, "; a tie: not shown to be faster than the best");
             return;
         }
     } else {

@@ -59,11 +59,13 @@ static void add_time(struct str *row, const struct trial_rows *t, const struct t
     str_free(&text);
 }
 
-/* Returns the word in the column of the stage: "best", "start", "seed", or the name of a stage. */
+/* Returns the word in the column of the stage: "best", "tie", "start", "seed", or the name of a
+ * stage. */
 static const char *stage_word(const struct trial_rows *t, const struct tune_candidate *c)
 {
     bool timed = tune_winner_timed(t->won, c->trial) != NULL;
     return timed && c->trial == t->won->trial ? "best"
+         : tune_trials_not_faster(t->won, c->trial) ? "tie"
          : timed && c->trial == 0 && c->seed ? "start"
          : timed ? stage_name[STAGE_FINAL] : c->seed ? "seed" : stage_name[c->stage];
 }
@@ -85,8 +87,6 @@ static void add_what(struct str *out, const struct trial_rows *t, const struct t
         str_add(out, "failed when it was timed again");
     else
         str_add(out, t->v->arm[c->arm].family);
-    if (tune_trials_not_faster(t->won, c->trial))
-        str_add(out, ", not shown to be faster");
 }
 
 static void put_trial(struct doc *d, const struct trial_rows *t, const struct tune_candidate *c)
@@ -120,8 +120,13 @@ static void put_trial(struct doc *d, const struct trial_rows *t, const struct tu
 static void put_what_start(struct doc *d, const struct trial_rows *t)
 {
     struct str text = {0};
+    bool tie = false;
+    for (int i = 0; i < t->won->n_timed; i++)
+        tie = tie || tune_trials_not_faster(t->won, t->won->timed[i].trial);
     if (tune_trials_are_samples(t->v, t->won)) {
-        str_add(&text, t->won->n_timed > 0 ? "  (medians, timed in turns)" : "");
+        str_add(&text, t->won->n_timed == 0 ? ""
+                     : tie ? "  (medians, timed in turns; tie: not shown to be faster)"
+                           : "  (medians, timed in turns)");
     } else if (isfinite(t->v->start_ms)) {
         str_add(&text, "  (start in this search: ");
         text_ms(&text, t->v->start_ms);

@@ -290,7 +290,12 @@ static void after_the_final(void **state)
     tune_doc_hint(&out, &s->view, &look.winner, 16);
     assert_has(str_text(&out), "trial 17: 4.12 ms in turns, 1.26 ms in the search, spread");
     look.winner.timed[2].ms = 2.04;       /* a smaller median is not enough to win */
-    assert_has(pane(&s->view, look, true), ", not shown to be faster");
+    look.width = 100;
+    text = pane(&s->view, look, true);
+    assert_has(text, "(medians, timed in turns; tie: not shown to be faster)");
+    assert_true(line_with(text, "    17  2.04 ms    0.97x tie    ") > 0);
+    look.width = 80;
+    assert_has(pane(&s->view, look, true), "    17  2.04 ms    0.97x tie    ");
     look.winner.timed[2].ms = NAN;
     assert_has(pane(&s->view, look, true), "(1.26 ms) and failed when it was");
     look.winner.is_start = true;
