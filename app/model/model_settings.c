@@ -99,28 +99,39 @@ void model_settings(const struct model *m, struct str *out)
 }
 
 /* For every state, shows the measurement that was made with the present instruction set, compiler
- * and threads, if there is one. */
-static void recall_measured(struct model *m)
+ * and threads, if there is one.  Returns whether the current state has one. */
+static bool recall_measured(struct model *m)
 {
     struct history *h = m->session ? m->session->history : NULL;
+    bool has = false;
     for (int i = 0; h && i < history_n_states(h); i++) {
         const struct program *p = history_state(h, i)->program;
-        history_prefer(h, i, program_text_target(p, m->set.target)->isa, m->stands_for.compiler,
-                       m->threads);
+        bool so = history_prefer(h, i, program_text_target(p, m->set.target)->isa,
+                                 m->stands_for.compiler, m->threads);
+        has = has || (so && i == history_current(h)->id);
     }
+    return has;
+}
+
+/* What follows the new value of a setting. had: whether the step was measured with it. */
+static const char *what_next(bool had)
+{
+    return had ? "; this step's time is of it" : "; m measures again";
 }
 
 /* Updates the model after a change of a setting, and says the new value.  Texts of code are made
- * again.  Measurements stay, but are marked as made with other settings. */
-static bool changed(struct model *m, const char *name, const char *value, bool is_the_default)
+ * again.  Measurements stay, but are marked as made with other settings.  times: whether times
+ * depend on the setting. */
+static bool changed(struct model *m, const char *name, const char *value, bool is_the_default,
+                    bool times)
 {
     m->data_stamp++;
-    recall_measured(m);
+    bool had = recall_measured(m) && times;
     model_compare_outdate(m);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
-    model_info(m, "%s %s%s from now on; m measures again", name, value,
-               is_the_default ? ", the default," : "");
+    model_info(m, "%s %s%s from now on%s", name, value, is_the_default ? ", the default," : "",
+               what_next(had));
     return true;
 }
 
@@ -137,12 +148,12 @@ bool model_set_threads(struct model *m, const char *arg)
         return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
     m->threads = (int)n;
     m->data_stamp++;
-    recall_measured(m);
+    bool had = recall_measured(m);
     model_compare_outdate(m);
     struct str note = {0};
     model_threads_note(m, &note);
-    model_info(m, "measuring with %d thread%s%s from now on; m measures again%s", m->threads,
-               n == 1 ? "" : "s", by_default ? ", the default," : "", str_text(&note));
+    model_info(m, "measuring with %d thread%s%s from now on%s%s", m->threads, n == 1 ? "" : "s",
+               by_default ? ", the default," : "", what_next(had), str_text(&note));
     str_free(&note);
     if (m->network)
         model_network_update(m);
@@ -177,7 +188,7 @@ bool model_set_cache(struct model *m, const char *arg)
     m->stands_for.cache = cache_in_use(m);
     struct str now = {0};
     cache_config_print(&now, &m->stands_for.cache);
-    changed(m, "cache", str_text(&now), by_default);
+    changed(m, "cache", str_text(&now), by_default, false);
     str_free(&now);
     return true;
 }
@@ -199,7 +210,7 @@ bool model_set_compiler(struct model *m, const char *arg)
     }
     if (!ok)
         return model_error(m, &e);
-    return changed(m, "compiler", by_default ? basename(found.path) : arg, by_default);
+    return changed(m, "compiler", by_default ? basename(found.path) : arg, by_default, true);
 }
 
 bool model_set_isa(struct model *m, const char *arg)
@@ -215,7 +226,7 @@ bool model_set_isa(struct model *m, const char *arg)
     m->set.target = t;
     note_compiler(m);
     m->stamp++;  /* rebuilds the nest, which shows the tiles that do not fit the registers */
-    return changed(m, "isa", target_or_host(t)->isa, !t);
+    return changed(m, "isa", target_or_host(t)->isa, !t, true);
 }
 
 /* Returns the target whose registers the tiles of a state should fit: the chosen target, or else
@@ -328,5 +339,5 @@ bool model_set_sim_budget(struct model *m, const char *arg)
                                "simulated, 1 to 1e15", "sim_budget 5e9");
     m->set.sim_budget = n;
     return changed(m, "sim_budget", n > 0 ? arg : setting_info[SETTING_SIM_BUDGET].fallback,
-                   !(n > 0));
+                   !(n > 0), false);
 }

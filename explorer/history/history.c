@@ -491,7 +491,7 @@ bool history_add_measured(struct history *h, int state, const struct measurement
     return stays;
 }
 
-void history_prefer(struct history *h, int state, const char *isa, const char *compiler,
+bool history_prefer(struct history *h, int state, const char *isa, const char *compiler,
                     int threads)
 {
     struct state *s = h->states.data[state];
@@ -500,6 +500,7 @@ void history_prefer(struct history *h, int state, const char *isa, const char *c
         if (x->state == state && made_so(x->m, isa, compiler, threads))
             swap_measured(s, x);
     }
+    return made_so(s->measured, isa, compiler, threads);
 }
 
 /* --- The ledger ------------------------------------------------------------------------------- */

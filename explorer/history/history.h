@@ -103,8 +103,9 @@ void history_set_measured(struct history *h, int state, const struct measurement
  * nothing is dropped.  Returns whether the older, faster time was kept. */
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
 /* Makes another measurement of the state current, if it has this isa, compiler and number of
- * threads and the current one does not.  compiler: as in struct measurement; "": any. */
-void history_prefer(struct history *h, int state, const char *isa, const char *compiler,
+ * threads and the current one does not.  compiler: as in struct measurement; "": any.  Returns
+ * whether the current one then has them. */
+bool history_prefer(struct history *h, int state, const char *isa, const char *compiler,
                     int threads);
 void history_forget_measured(struct history *h, int state);
 

@@ -585,6 +585,7 @@ static void test_stars_follow_the_settings(void **state)
     press(m, ": focus Space steps Enter k j");
     assert_shows(m, "* with isa plain, ");
     type_line(m, "isa plain");
+    assert_shows(m, "isa plain from now on; this step's time is of it");
     assert_hides(m, "*4.00 ms");
     type_line(m, "cache 8K/2/64");
     assert_shows(m, "*1000");
