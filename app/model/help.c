@@ -205,10 +205,10 @@ static void topic_signs(struct str *out)
             "Predictions: before a step is applied or measured, the bottom line predicts\n"
             "its L1 misses, from a simulated sample. It also predicts the time of one thread,\n"
             "if `tilescope machine` or view 8 has measured the machine: the cycles of the\n"
-            "code, without misses, and the time to load the missed lines from L2. Loops in\n"
-            "lanes mostly take 0.7 to 1.6 times as long as predicted, plain ones half to\n"
-            "three times. No time is predicted for other caches (`cache`), several threads,\n"
-            "or `set autovectorize on`.\n");
+            "code, without misses, and the time to load the missed lines from L2. Most loops\n"
+            "take 0.7 to 1.4 times as long as predicted, some plain ones twice as long, and\n"
+            "more if they miss L2 as well, which is not predicted. No time is predicted for\n"
+            "other caches (`cache`), several threads, or `set autovectorize on`.\n");
     str_free(&all);
 }
 

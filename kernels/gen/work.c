@@ -8,7 +8,7 @@
 #define MOVE_COST 0.5       /* cycles of a move of a lane; most CPUs of today do two in a cycle */
 #define ACROSS_COST 4.0     /* moves that it takes to combine the lanes of a vector to one */
 #define FMA_LATENCY 4.0     /* cycles from one update of a register to the next */
-#define MEMORY_LATENCY 12.0 /* cycles from one update of an element in memory to the next */
+#define MEMORY_LATENCY 13.0 /* cycles from one update of an element in memory to the next */
 #define SPILL_COST 2.0      /* accesses for a register that does not fit: a store and a load */
 #define WINDOW 256.0        /* operations among which a CPU finds those that can start */
 #define WIDTH 6.0           /* operations that can start in one cycle */
@@ -234,11 +234,12 @@ static void find_tile(struct worker *w)
     }
 }
 
-/* How many times the operations of the window cover `executions` of a line with `ops` operations:
- * the number of chains of that length that overlap. */
+/* Returns how many chains overlap of which each is `executions` of a line with `ops` operations: the
+ * one that is executed, and those of which the window has operations already.  A chain of n updates
+ * whose window reaches w updates ahead ends n - w updates after the chain before, not n. */
 static double overlap(double executions, double ops)
 {
-    return fmax(1, WINDOW / (executions * ops));
+    return 1 + WINDOW / (executions * ops);
 }
 
 /* Returns the cycles of one execution of the line for a CPU that starts operations out of order.

@@ -129,5 +129,5 @@ double roofline_predict_ms(const struct machine_model *model, const char *isa,
         return 0;
     double halves = fmin(ghz / own - 1, 1);
     double n = cycles.whole + halves * (cycles.halved - cycles.whole);
-    return 1e-6 * (n / ghz + miss_bytes / gbytes);
+    return 1e-6 * hypot(n / ghz, miss_bytes / gbytes);
 }

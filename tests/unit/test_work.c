@@ -103,17 +103,17 @@ static double cycles_a_sum(int k, const char *step, const char *then)
     return cycles / (24 * 64 * k);
 }
 
-/* A sum waits four cycles for the one before, unless sums of other elements are near enough to fill
- * this time: with 8 sums to an element as many as two loads need. */
+/* A sum waits four cycles for the one before, and less if sums of other elements are near enough to
+ * fill a part of this time: with 8 sums to an element it takes as long as its two loads. */
 static void short_chains_overlap(void **state)
 {
     (void)state;
     double far = cycles_a_sum(512, NULL, NULL), near = cycles_a_sum(8, NULL, NULL);
-    if (far < 4 || far > 4.1 || near < 1 || near > 1.5)
+    if (far < 3.5 || far > 3.6 || near < 1 || near > 1.5)
         fail_msg("%g and %g cycles", far, near);
     double unrolled = cycles_a_sum(128, "loop unroll C K", NULL);
     double few = cycles_a_sum(8, "loop unroll C K", NULL);
-    if (unrolled < 3 || unrolled > 4.1 || few > 1.5)
+    if (unrolled < 2.3 || unrolled > 2.5 || few > 1.5)
         fail_msg("unrolled: %g and %g cycles", unrolled, few);
     double other = cycles_a_sum(512, "loop reorder C M K N", NULL);
     if (other < 1 || other > 2)           /* no sum waits */
@@ -128,7 +128,7 @@ static void sums_in_memory_wait(void **state)
     double two = cycles_a_sum(512, "loop split C N 2", "loop reorder C M N.0 K N.1");
     double eight = cycles_a_sum(512, "loop split C N 8", "loop reorder C M N.0 K N.1");
     double many = cycles_a_sum(512, "loop split C N 32", "loop reorder C M N.0 K N.1");
-    if (two < 5 || two > 7 || fabs(4 * eight / two - 1) > 0.01 || many > 1.2)
+    if (two < 5 || two > 7 || fabs(4 * eight / two - 1) > 0.05 || many > 1.2)
         fail_msg("%g, %g and %g cycles", two, eight, many);
     double few = cycles_a_sum(8, "loop split C N 2", "loop reorder C M N.0 K N.1");
     if (few > 0.8 * two)                  /* chains of 8 sums overlap */
