@@ -189,7 +189,7 @@ static void add_latency(struct str *out, const struct latency *l)
 {
     add_ms(out, l->min_ms);
     add_ms(out, l->median_ms);
-    str_printf(out, "  %5.1f %%%c", 100 * l->spread, l->noisy ? '!' : ' ');
+    str_printf(out, "  %5.1f %%%c", 100 * l->spread, latency_noisy(l) ? '!' : ' ');
 }
 
 static void add_ratio(struct str *out, const struct ratio *r)
@@ -293,7 +293,7 @@ static void add_warnings(struct str *out, const struct bench_call *b)
     const char *what = b->n_networks > 0 ? "network" : "operator";
     bool noisy = false;
     for (int i = 0; i < b->n_all; i++)
-        noisy = noisy || b->result[i].m.latency.noisy;
+        noisy = noisy || latency_noisy(&b->result[i].m.latency);
     for (int i = 0; i < b->n; i++) {
         const struct graph *other = history_current(b->session[i]->history)->program->base;
         if (!streq(other->spec, g->spec))
@@ -311,7 +311,7 @@ static void add_warnings(struct str *out, const struct bench_call *b)
     }
     add_undecided(out, b);
     if (noisy)
-        str_printf(out, "note: ! the spread is above 10 %%%s\n",
+        str_printf(out, "note: ! the spread, or the median above the best time, is over 10 %%%s\n",
                    b->n_networks > 0 ? "" : " even after repeated sampling");
     if (b->n_all > b->n)
         str_printf(out, "note: what other programs compute is not checked here\n");

@@ -191,7 +191,9 @@ static json_t *counts_json(const struct counts *p, bool asked, const char *meter
 
 json_t *report_latency_json(const struct latency *l)
 {
-    return l->runs == 0 ? json_null() : json_of_fields(measured_latency_fields, l);
+    if (l->runs == 0)
+        return json_null();
+    return json_put(json_of_fields(measured_latency_fields, l), "noisy", JSON(latency_doubtful(l)));
 }
 
 /* Sets `key` to an error x, or to null if x is not known or infinite.  0 is an ordinary error, so

@@ -104,6 +104,27 @@ static json_t *run_json(const struct measurement *m, unsigned meters)
     return root;
 }
 
+/* A time is called noisy in JSON when it is called so everywhere else. */
+static void noisy_times_are_noisy_in_json(void **state)
+{
+    (void)state;
+    static const struct { double spread, median, others; bool noisy; } row[] = {
+        { 0.05, 0.31, 0.02, false }, { 0.05, 0.31, NAN, false }, { 0.2, 0.31, 0.02, true },
+        { 0.05, 0.34, 0.02, true }, { 0.05, 0.31, 0.5, true },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct measurement m = good;
+        m.latency.spread = row[i].spread;
+        m.latency.median_ms = row[i].median;
+        m.latency.others = row[i].others;
+        json_t *root = run_json(&m, METER_CLOCK);
+        json_t *noisy = json_object_get(json_object_get(root, "latency_ms"), "noisy");
+        if (json_is_true(noisy) != row[i].noisy || json_is_false(noisy) == row[i].noisy)
+            fail_msg("row %d", i);
+        json_decref(root);
+    }
+}
+
 /* What was not measured is null or says why; no zero that was never counted. */
 static void test_not_measured(void **state)
 {
@@ -719,6 +740,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_json),
+        cmocka_unit_test(noisy_times_are_noisy_in_json),
         cmocka_unit_test(test_not_measured),
         cmocka_unit_test(test_odd_values),
         cmocka_unit_test(test_lists),

@@ -371,7 +371,7 @@ static void ablations_as_json(void **state)
         "{\"step\":3,\"text\":\"layout set C \\\"N M\\\"\",\"note\":\"step 4 is dropped\","
         "\"same_code\":false,\"outcome\":\"ok\",\"reason\":null,"
         "\"latency_ms\":{\"median\":0.5,\"min\":0.25,\"max\":1.0,\"p10\":null,\"p25\":null,"
-        "\"p75\":null,\"p90\":null,\"spread\":0.0,\"runs\":3,\"noisy\":false,\"disturbed\":0.0,"
+        "\"p75\":null,\"p90\":null,\"spread\":0.0,\"runs\":3,\"noisy\":true,\"disturbed\":0.0,"
         "\"others\":0.0},"
         "\"ratio\":{\"value\":2.0,\"low\":1.5,\"high\":2.5,\"best\":null},"
         "\"verdict\":\"slower\"}]}");
