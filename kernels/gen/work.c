@@ -234,9 +234,9 @@ static void find_tile(struct worker *w)
     }
 }
 
-/* Returns how many chains overlap of which each is `executions` of a line with `ops` operations: the
- * one that is executed, and those of which the window has operations already.  A chain of n updates
- * whose window reaches w updates ahead ends n - w updates after the chain before, not n. */
+/* Returns how many chains overlap of which each is `executions` of a line with `ops` operations:
+ * the one that is executed, and those of which the window has operations already.  A chain of n
+ * updates whose window reaches w updates ahead ends n - w updates after the chain before, not n. */
 static double overlap(double executions, double ops)
 {
     return 1 + WINDOW / (executions * ops);

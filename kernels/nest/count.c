@@ -8,9 +8,9 @@
 #define MOST_STEPS 20000000  /* most visits of loops, scopes and stores; they take about 0.2 s */
 
 /* Selects the operations to count.  sums_of: only the accumulations of this node; -1: all
- * operations.  blocks: whether to count only inside tensor blocks.  vals: the values of the loop
- * variables. */
-struct counter { int64_t *vals; int64_t steps; int sums_of; bool blocks, in_block; };
+ * operations.  blocks: whether to count only inside tensor blocks.  products: only products of two
+ * elements.  vals: the values of the loop variables. */
+struct counter { int64_t *vals; int64_t steps; int sums_of; bool blocks, products, in_block; };
 
 static bool decides(const struct tree *t, const struct expr *v)
 {
@@ -27,6 +27,13 @@ static bool decides(const struct tree *t, const struct expr *v)
 static bool has_select(const struct val *v)
 {
     return v->kind == VAL_SELECT || (v->a && has_select(v->a)) || (v->b && has_select(v->b));
+}
+
+/* Returns the number of products in v of which no factor is a constant. */
+static int products(const struct val *v)
+{
+    bool is = v->kind == VAL_MUL && v->a->kind != VAL_CONST && v->b->kind != VAL_CONST;
+    return is + (v->a ? products(v->a) : 0) + (v->b ? products(v->b) : 0);
 }
 
 static double count(struct counter *c, const struct tree *t);
@@ -76,7 +83,7 @@ static double count(struct counter *c, const struct tree *t)
         return 0;
     if (c->sums_of >= 0)
         return t->node == c->sums_of && t->how != STORE_SET && !has_select(t->value);
-    return val_flops(t->value) + (t->how != STORE_SET);
+    return c->products ? products(t->value) : val_flops(t->value) + (t->how != STORE_SET);
 }
 
 /* Sets bytes[i], where i is the first shared buffer with its name, to the size of the largest tile
@@ -122,11 +129,10 @@ int64_t func_shared_bytes(const struct func *f)
     return most;
 }
 
-static double count_func(const struct func *f, int sums_of, bool blocks)
+static double count_func(const struct func *f, struct counter c)
 {
-    struct counter c = { .vals = xcalloc((size_t)exprs_n_vars(f->pool) + 1, sizeof *c.vals),
-                         .sums_of = sums_of, .blocks = blocks };
     double sum = 0;
+    c.vals = xcalloc((size_t)exprs_n_vars(f->pool) + 1, sizeof *c.vals);
     for (int i = 0; i < f->n_roots; i++)
         sum += count(&c, f->root[i]);
     free(c.vals);
@@ -135,12 +141,17 @@ static double count_func(const struct func *f, int sums_of, bool blocks)
 
 double func_flops(const struct func *f)
 {
-    return count_func(f, -1, false);
+    return count_func(f, (struct counter){ .sums_of = -1 });
 }
 
 double func_tensor_flops(const struct func *f)
 {
-    return count_func(f, -1, true);
+    return count_func(f, (struct counter){ .sums_of = -1, .blocks = true });
+}
+
+double func_products(const struct func *f)
+{
+    return count_func(f, (struct counter){ .sums_of = -1, .products = true });
 }
 
 double func_needed(const struct func *f, double asked)
@@ -151,7 +162,7 @@ double func_needed(const struct func *f, double asked)
 
 double func_sums(const struct func *f, int node)
 {
-    return count_func(f, node, false);
+    return count_func(f, (struct counter){ .sums_of = node });
 }
 
 static double statements(const struct tree *t, int lanes)

@@ -6,6 +6,17 @@
 
 #include "kernels/nest/tree.h"
 
+/* Returns how many of `needed` operations bound the time, if a CPU has as many units for additions
+ * alone as for multiply-adds, as Zen cores have.  The p products take p turns of the FMA units, and
+ * these together with the additions that are left, for example in Winograd's transforms, take
+ * p + (needed - 2 p) turns of all units.  At the peak, two operations count for each turn of an FMA
+ * unit.  At least 1, so that a kernel without arithmetic gets a bound, from its bytes. */
+static double bounding_flops(const struct func *f, double needed)
+{
+    double p = fmin(func_products(f), needed / 2);
+    return fmax(1, fmax(2 * p, needed - p));
+}
+
 void network_profile(const struct machine_model *model, const struct network *net, int threads,
                      const char *isa, struct kernel_profile *out)
 {
@@ -18,11 +29,11 @@ void network_profile(const struct machine_model *model, const struct network *ne
         const struct graph *g = t->program->base;
         double flops = fmax(g->flops, 1);
         m->gflops = flops;                /* only executed_gflops / gflops matters */
-        m->executed_gflops = func_needed(t->func, flops);
-        /* flops is at least 1, so a kernel without arithmetic gets a bound, from its bytes. */
+        double needed = func_needed(t->func, flops);
+        m->executed_gflops = bounding_flops(t->func, needed);
         roofline_of(model, flops, g->bytes, m, &r);
         out[i] = (struct kernel_profile){ .flops = t->count * g->flops,
-                                          .executed = t->count * fmin(g->flops, m->executed_gflops),
+                                          .executed = t->count * fmin(g->flops, needed),
                                           .bytes = t->count * g->bytes, .by = r.by };
         if (r.bound > 0)
             out[i].bound_s = t->count * 1e-9 * m->executed_gflops / r.bound;

@@ -84,8 +84,9 @@ static void of_the_time(void **state)
     m->set.cache = (struct cache_config){0};
     m->data_stamp++;
     assert_shows(m, "; time about -");
-    assert_true(roofline_predict_ms(r, r->isa[0].isa, (struct gen_cycles){ 0.25e6, 0 }, 96e6) == 2.5);
-    assert_true(roofline_predict_ms(r, "none", (struct gen_cycles){ 0.25e6, 0 }, 64e6) == 0);
+    const struct gen_cycles cycles = { 0.25e6, 0 };
+    assert_true(roofline_predict_ms(r, r->isa[0].isa, cycles, 96e6) == 2.5);
+    assert_true(roofline_predict_ms(r, "none", cycles, 96e6) == 0);
     m->threads = 2;                                      /* it is of one thread */
     m->data_stamp++;
     assert_hides(m, "; time ");

@@ -70,6 +70,25 @@ static const struct { const char *text; double flops, sums, statements; } trees[
     { "in A[8]\nout C[8]\nfor n 8\n  C[n] = A[n]\n", 0, 0, 1 },
 };
 
+/* A product of an element and a constant is none of two elements. */
+static void products_are_counted(void **state)
+{
+    (void)state;
+    static const struct { const char *text; double products; } row[] = {
+        { "in A[4]\nout C[4]\nfor n 4\n  if n < 3: C[n] = A[n] * A[n] + 1\n", 3 },
+        { "in A[4]\ninout C[4]\nfor n 4\n  C[n] += select(n < 2, A[n] * 2, 0)\n", 0 },
+        { "in A[4]\ninout C[4]\nfor n 4\n  C[n] += A[n] * A[n] * A[n] + 2 * A[n]\n", 8 },
+        { "in A[4]\nout C[4]\nfor n 4\n  C[n] = A[n]\n", 0 },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct func *f = tree_from_text(a, row[i].text);
+        if (func_products(f) != row[i].products)
+            fail_msg("%s: %g products", row[i].text, func_products(f));
+        arena_free(a);
+    }
+}
+
 static void trees_are_counted(void **state)
 {
     (void)state;
@@ -261,7 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_are_cut_into_vectors),
-        cmocka_unit_test(trees_are_counted),
+        cmocka_unit_test(trees_are_counted), cmocka_unit_test(products_are_counted),
         cmocka_unit_test(broken_trees_are_found),
         cmocka_unit_test(loops_move_what_they_say),
         cmocka_unit_test(the_peak_counts_its_multiply_adds),

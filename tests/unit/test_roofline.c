@@ -303,6 +303,33 @@ static void profiles_of_kernels(void **state)
     arena_free(a);
 }
 
+/* The additions of Winograd's transforms may run beside its products, so that its bound is below
+ * the time of all its operations at the peak. */
+static void additions_run_beside_products(void **state)
+{
+    (void)state;
+    static const char *const step = "algorithm Conv winograd m=2";
+    struct arena *a = arena_new();
+    struct machine_model model = roof_model();
+    struct network_task task = { .count = 2 };
+    const struct network net = { .n_tasks = 1, .task = &task };
+    struct kernel_profile p;
+    struct err e;
+    int bad;
+    if (!program_replay(a, "c2d n=1 i=16 h=32 w=32 o=16 k=3 p=1", &step, 1, &task.program, &bad, &e)
+        || !program_lower(task.program, &task.func, &e))
+        fail_msg("%s", e.text);
+    double products = func_products(task.func), all = func_flops(task.func);
+    assert_true(products == 16.0 * 16 * 16 * 16 * 16);   /* 16 of a tile, 16 x 16 tiles, 16 x 16 */
+    assert_true(all > 2 * products && all < task.program->base->flops);
+    network_profile(&model, &net, 1, "avx512", &p);
+    assert_int_equal(p.by, ROOF_FMA);
+    assert_true(near(p.executed, 2 * all));
+    assert_true(near(p.bound_s, 2 * (all - products > 2 * products ? all - products : 2 * products)
+                                / 200e9));
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +337,7 @@ int main(void)
         cmocka_unit_test(own_ceiling), cmocka_unit_test(executed), cmocka_unit_test(each_roof),
         cmocka_unit_test(homes_have_ends), cmocka_unit_test(a_gpu_has_no_roofs),
         cmocka_unit_test(peaks_are_of_threads), cmocka_unit_test(low_roofs_are_doubted),
+        cmocka_unit_test(additions_run_beside_products),
         cmocka_unit_test(times_are_predicted), cmocka_unit_test(profiles_of_kernels),
     };
     return cmocka_run_group_tests_name("roofline", tests, NULL, NULL);
