@@ -5,13 +5,25 @@
 #include <string.h>
 #include "explorer/history/blame.h"
 
+/* If the focused view has code, stores the stage and the loop of the line under its cursor. */
+static bool loop_of_code(const struct model *m, char name[64], char loop[64])
+{
+    enum view v = m->view[m->focus];
+    const struct line *l = doc_at(&m->pane[v].doc, &m->pane[v].scroll);
+    if ((v != VIEW_C && v != VIEW_ASM) || !l || !l->stage || !l->loop)
+        return false;
+    snprintf(name, 64, "%s", l->stage);
+    snprintf(loop, 64, "%s", l->loop);
+    return true;
+}
+
 bool model_blame(struct model *m, const char *arg)
 {
     char name[64] = "", loop[64] = "";
     const struct program *p = model_program(m);
     const struct stage *s;
     int axis;
-    if (sscanf(arg, "%63s %63s", name, loop) == 2) {
+    if (sscanf(arg, "%63s %63s", name, loop) == 2 || (!arg[0] && loop_of_code(m, name, loop))) {
         int node = program_stage(p, name);
         s = node >= 0 ? p->stage[node] : NULL;
         axis = s ? stage_axis(s, loop) : -1;
@@ -19,7 +31,7 @@ bool model_blame(struct model *m, const char *arg)
             return model_say_error(m, "blame: there is no such loop", "blame STAGE LOOP");
     } else if (arg[0] || !model_loop(m, &s, &axis)) {
         return model_say_error(m, "blame: no loop is named",
-                               "blame STAGE LOOP, or a cursor on a line that starts with `for`");
+                               "blame STAGE LOOP, or a cursor on a line of a loop");
     }
     struct str text = {0};
     blame_loop(&text, m->session->history, s->name, s->axis[axis].name);

@@ -133,7 +133,8 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
     text_count(out, to);
 }
 
-/* Adds "time about -78 %, ", if it can be predicted. */
+/* Adds "time about -78 %, ", if it can be predicted.  A step that takes away most conflict misses
+ * may gain more, because these often miss L2 as well, which is not predicted. */
 static void add_time(const struct lens_look *k, const struct prediction *from,
                      const struct prediction *to, struct str *out)
 {
@@ -145,7 +146,7 @@ static void add_time(const struct lens_look *k, const struct prediction *from,
     if (ms <= 0)
         return;
     text_about_time(out, after / ms - 1);
-    str_add(out, ", ");
+    str_add(out, to->conflicts < from->conflicts / 2 ? " or better, " : ", ");
 }
 
 /* Adds the predicted effect of cure i behind the last line of the cure, from `column` on. If there
@@ -169,15 +170,12 @@ static void put_effect(struct lens_pane *v, int i, int column)
     str_add(&text, cost[k->cure[i].tile]);
     doc_pad(v->d, column);
     bool fits = column > 0 && doc_col(v->d) + text_width(str_text(&text)) <= k->width;
-    int first = v->d->lines.len;
     if (!fits) {
         doc_end(v->d);
         doc_pad(v->d, 6);
     }
     doc_wrap(v->d, k->cure[i].tile == TILE_STAYS ? STYLE_GOOD : STYLE_BAD, str_text(&text),
              k->width, 8);
-    for (int at = first; at < v->d->lines.len; at++)
-        v->d->lines.data[at].id = i;
     str_free(&text);
 }
 
@@ -199,12 +197,17 @@ static int put_cures_of(struct lens_pane *v, bool several, const char *title)
                                      : "predicted effect");
     for (int i = 0; i < n; i++) {
         const char *line = k->cure[chosen[i]].line;
+        int first = v->d->lines.len;
         for (size_t len; line[len = strcspn(line, "\n")]; line += len + 1) {
             doc_printf(v->d, STYLE_KEY, "  %.*s", (int)len, line);
-            doc_end(v->d)->id = chosen[i];
+            doc_end(v->d);
         }
         doc_printf(v->d, STYLE_KEY, "  %s", line);
         put_effect(v, chosen[i], several ? 0 : 2 + widest + 2);
+        for (int at = first; at < v->d->lines.len; at++) {
+            v->d->lines.data[at].id = chosen[i];
+            v->d->lines.data[at].more = at > first;      /* the cursor goes from cure to cure */
+        }
     }
     return n;
 }

@@ -59,5 +59,6 @@ void view_preview_build(struct model *m, struct pane_doc *p, int width)
     }
     int head = d->head + 2 <= p->height ? d->head : 0, room = p->height - head;
     int above = head + (room / 2 < 3 ? room / 2 : 3);  /* rows above the first changed line */
-    p->scroll.top = first > above ? first - above : 0;
+    int most = d->lines.len > p->height ? d->lines.len - p->height : 0;  /* no rows stay empty */
+    p->scroll.top = first <= above ? 0 : first - above < most ? first - above : most;
 }

@@ -449,6 +449,9 @@ static void the_place_of_an_unrolled_loop(void **state)
     press(m, "4");
     make_text(m, JOB_C);
     assert_true(marks_line_with(m, "store"));
+    press(m, "W");
+    assert_shows(m, ":blame ");
+    assert_shows(m, "M.1 of C: step ");
     press(m, "1 k k k");                                 /* and the one that sums */
     assert_false(marks_line_with(m, "store"));
     assert_true(marks_line_with(m, "+="));

@@ -351,6 +351,28 @@ static void several_steps_are_applied(void **state)
     model_free(m);
 }
 
+/* Down and Up go from cure to cure, however many rows one takes. */
+static void the_cursor_goes_from_cure_to_cure(void **state)
+{
+    struct model *m = with_lens();
+    struct pane_doc *p = &m->pane[VIEW_LENS];
+    int rows = 0, cures = 0;
+    (void)state;
+    doc_scroll_to(&p->doc, &p->scroll, doc_find_id(&p->doc, 0), p->height);
+    for (int i = 0; i < p->doc.lines.len; i++)
+        rows += p->doc.lines.data[i].id >= 0;
+    for (int last = -1; model_lens_on_cure(m); cures++) {
+        int now = doc_at(&p->doc, &p->scroll)->id;
+        assert_int_not_equal(now, last);
+        last = now;
+        press(m, "j");
+        while (doc_at(&p->doc, &p->scroll)->heading || !doc_at(&p->doc, &p->scroll)->text[0])
+            press(m, "j");
+    }
+    assert_true(cures > 2 && rows > cures);
+    model_free(m);
+}
+
 static void a_cure_is_applied(void **state)
 {
     struct model *m = with_lens();
@@ -445,7 +467,8 @@ int main(void)
         cmocka_unit_test(simulated_again),
         cmocka_unit_test(opens_at_the_top), cmocka_unit_test(predictions_are_cancelled),
         cmocka_unit_test(several_steps_are_applied),
-        cmocka_unit_test(a_cure_is_applied), cmocka_unit_test(narrow_lens),
+        cmocka_unit_test(a_cure_is_applied),
+        cmocka_unit_test(the_cursor_goes_from_cure_to_cure), cmocka_unit_test(narrow_lens),
         cmocka_unit_test(scrolls_sideways),
     };
     if (!getcwd(root, sizeof root))

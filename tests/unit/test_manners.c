@@ -1761,6 +1761,20 @@ static void test_killed_operator_is_offered(void **state)
     model_free(m);
 }
 
+/* A preview whose last lines change shows the lines above them, too, if there is room. */
+static void previews_leave_no_rows_empty(void **state)
+{
+    (void)state;
+    struct model *m = model_on("x = input m=64 k=32; w = input k=32 n=48; C = matmul(x, w);"
+                               " R = relu(C)");
+    model_resize(m, 100, 30);
+    press(m, ": loop Space vectorize Space R Space N");
+    assert_shows(m, "preview: the nest after this step");
+    assert_shows(m, "for n in vectorize(48)");
+    assert_shows(m, "for m, n in range(64, 48)");
+    model_free(m);
+}
+
 /* The column of an error is one of the line, however its command is written. */
 static void errors_have_columns_of_the_line(void **state)
 {
@@ -1976,6 +1990,7 @@ int main(void)
         cmocka_unit_test(test_paste_stops_at_a_refusal),
         cmocka_unit_test(test_picture_of_the_screen),
         cmocka_unit_test(test_no_orphaned_heading),
+        cmocka_unit_test(previews_leave_no_rows_empty),
         cmocka_unit_test(errors_have_columns_of_the_line),
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(export_says_how_to_compile),

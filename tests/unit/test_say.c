@@ -55,7 +55,7 @@ static void test_refusals(void **state)
         { "blame C Q", "blame: there is no such loop", "blame STAGE LOOP" },
         { "blame X M", "blame: there is no such loop", "blame STAGE LOOP" },
         { "blame C", "blame: no loop is named",
-          "blame STAGE LOOP, or a cursor on a line that starts with `for`" },
+          "blame STAGE LOOP, or a cursor on a line of a loop" },
         { "tour dance", "tour takes do or end", "tour do" },
         { "tour do", "there is no step of the tour to do", "tour" },
         { "expert 0", EXPERT, "expert 2" }, { "expert 65", EXPERT, "expert 2" },
