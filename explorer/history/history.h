@@ -100,7 +100,8 @@ void history_set_measured(struct history *h, int state, const struct measurement
  * If the state has none made in the same way, the new one becomes the current one, and
  * history_prefer can bring an older time back.  But a successful measurement without a time is
  * dropped if it would replace a time of the same isa.  newest: a slower new time is stored too, and
- * nothing is dropped.  Returns whether the older, faster time was kept. */
+ * nothing is dropped.  If the step of the state is held, the state before it gets the measurement
+ * as well.  Returns whether the older, faster time was kept. */
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
 /* Makes another measurement of the state current, if it has this isa, compiler and number of
  * threads and the current one does not.  compiler: as in struct measurement; "": any.  Returns
