@@ -1,5 +1,6 @@
 #include "app/model/model_blank.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/ui/text.h"
@@ -170,14 +171,38 @@ static bool step_repairs(const struct model *m, int at, const char *step)
     return ok;
 }
 
-/* Appends a line that repairs the held step under the cursor.  It inserts the step that the reason
- * proposes in parentheses, as "(loop reorder C M K N)", if the held step then applies; otherwise it
- * edits the held step. */
+bool model_held_is_made(const struct state *s)
+{
+    char stage[64], axis[64], part[80];
+    int n = 0, node = -1, parts = 0;
+    if (s->held && sscanf(s->step, "loop split %63s %63s%n", stage, axis, &n) == 2)
+        node = program_stage(s->program, stage);
+    const char *at = s->step + n;
+    for (char *end; node >= 0 && *at; at = end, parts++) {
+        long long size = strtoll(at, &end, 10);
+        snprintf(part, sizeof part, "%s.%d", axis, parts);
+        int i = stage_axis(s->program->stage[node], part);
+        if (end == at || i < 0 || s->program->stage[node]->axis[i].extent != size)
+            return false;
+    }
+    return parts > 1;
+}
+
+/* Appends a line that repairs the held step under the cursor.  If its loop is divided as the step
+ * would divide it, drops the step.  Else inserts the step that the reason proposes in parentheses,
+ * as "(loop reorder C M K N)", if the held step then applies.  Otherwise edits the held step. */
 static bool put_repair(struct model *m, struct str *out)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
     const char *why = model_held_step(m), *from = why ? strstr(why, "(loop ") : NULL;
     struct str step = {0};
+    const struct history *h = m->session->history;
+    int n, here;
+    const int *path = history_path(h, history_branch_index(h), &n, &here);
+    if (l && l->id > 0 && l->id < n && model_held_is_made(history_state(h, path[l->id]))) {
+        str_printf(out, "drop %d", l->id);
+        return true;
+    }
     if (from)
         str_add_n(&step, from + 1, strcspn(from + 1, ")"));
     bool repairs = l && l->id > 0 && step.len > 0 && step_repairs(m, l->id, str_text(&step));

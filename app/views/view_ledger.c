@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "app/model/model_blank.h"
 #include "app/ui/text.h"
 #include "kernels/ops/source.h"
 #include "profile/measure/gpu_memory.h"
@@ -426,10 +427,12 @@ void view_ledger_settings(const struct model *m, struct str *out)
 
 /* Describes a held step. The step has no effect, so the time of its state is the time of the steps
  * before it. */
-static void describe_held(const struct ledger_row *r, struct str *out)
+static void describe_held(const struct model *m, const struct ledger_row *r, struct str *out)
 {
-    str_printf(out, ": ! kept for repair, without effect: %s; e edits it, i inserts a step before "
-               "it, d drops it", r->held);
+    bool made = model_held_is_made(history_state(m->session->history, r->state));
+    str_printf(out, ": ! kept for repair, without effect: %s%s", r->held,
+               made ? ", as this step would; d drops it, e edits it"
+                    : "; e edits it, i inserts a step before it, d drops it");
     if (r->m && r->m->latency.runs > 0) {
         str_add(out, "; the steps before it take ");
         text_ms(out, r->m->latency.min_ms);
@@ -464,7 +467,7 @@ static bool describe_row(const struct model *m, const struct ledger_row *r, int 
         str_add(out, " misses");
     }
     if (r->held)
-        describe_held(r, out);
+        describe_held(m, r, out);
     else if (r->ahead)
         str_add(out, " (undone; Enter goes there)");
     else if (refused)

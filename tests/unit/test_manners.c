@@ -994,6 +994,25 @@ static void test_enter_repairs_a_held_step(void **state)
     assert_string_equal(step_of(m), "loop vectorize C N");
     assert_null(model_held_step(m));
     model_free(m);
+    m = model_on(GMM);                    /* the layout has divided the loop as the step would */
+    model_resize(m, 120, 24);
+    type_line(m, "loop split C N 6 8");
+    type_line(m, "loop split C M 8 8");
+    type_line(m, "insert 1 layout set C \"N/8 M 8n\"");
+    press(m, ": focus Space steps Enter g j j");
+    assert_shows(m, "as this step would; d drops it");
+    press(m, "Enter");
+    assert_string_equal(str_text(&m->prompt.line), "drop 2");
+    press(m, "Enter");
+    assert_int_equal(model_program(m)->n_steps, 2);
+    assert_null(model_held_step(m));
+    model_free(m);
+    m = model_on(GMM);                    /* it has divided it otherwise */
+    type_line(m, "loop split C N 12 4");
+    type_line(m, "insert 1 layout set C \"N/8 M 8n\"");
+    press(m, ": focus Space steps Enter g j j Enter");
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 loop split C N 12 4");
+    model_free(m);
     m = model_on("gmm m=64 k=64 n=512");  /* a reason whose fix is no step */
     type_line(m, "loop split C N 32 16");
     type_line(m, "loop reorder C M N.0 K N.1");
