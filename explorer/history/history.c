@@ -192,23 +192,6 @@ bool history_leads(const struct history *h, int old, int young)
     return young == old;
 }
 
-/* Whether a state from `young` (included) back to `old` (excluded) was measured. */
-static bool has_measured(const struct history *h, int young, int old)
-{
-    for (int id = young; id != old; id = h->states.data[id]->parent)
-        if (h->states.data[id]->measured)
-            return true;
-    return false;
-}
-
-bool history_precious(const struct history *h, int old, int below)
-{
-    for (int i = 0; i < h->branches.len; i++)
-        if (i != h->current && history_leads(h, old, h->branches.data[i].tip))
-            return false;
-    return has_measured(h, old, below);
-}
-
 const char *history_keep(struct history *h, int tip, int at)
 {
     const char *name = auto_name(h, history_here(h)->name);

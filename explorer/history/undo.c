@@ -26,6 +26,52 @@ int history_said_at(const struct history *h)
     return h->said_at;
 }
 
+/* Whether a state from `young` (included) back to `old` (excluded) was measured. */
+static bool has_measured(const struct history *h, int young, int old)
+{
+    for (int id = young; id != old; id = h->states.data[id]->parent)
+        if (h->states.data[id]->measured)
+            return true;
+    return false;
+}
+
+/* Returns the number of steps on the way to a state. */
+static int depth_of(const struct history *h, int state)
+{
+    int n = 0;
+    for (; state > 0; state = h->states.data[state]->parent)
+        n++;
+    return n;
+}
+
+/* Whether the way to state `twin` has the same steps as the way to `old`, and is measured wherever
+ * that is. */
+static bool is_twin(const struct history *h, int old, int twin)
+{
+    for (; old != twin; old = h->states.data[old]->parent, twin = h->states.data[twin]->parent)
+        if (old == 0 || twin == 0 || !streq(h->states.data[old]->step, h->states.data[twin]->step)
+            || (h->states.data[old]->measured && !h->states.data[twin]->measured))
+            return false;
+    return true;
+}
+
+/* Whether a branch with this tip leads to `old`, or to a twin of it. */
+static bool branch_has(const struct history *h, int tip, int old)
+{
+    int twin = tip;
+    for (int n = depth_of(h, tip) - depth_of(h, old); n > 0; n--)
+        twin = h->states.data[twin]->parent;
+    return is_twin(h, old, twin);
+}
+
+bool history_precious(const struct history *h, int old, int below)
+{
+    for (int i = 0; i < h->branches.len; i++)
+        if (i != h->current && branch_has(h, h->branches.data[i].tip, old))
+            return false;
+    return has_measured(h, old, below);
+}
+
 /* --- One undo or redo ------------------------------------------------------------------------- */
 
 /* Whether b's current state is the one that a change left. Undone steps may follow this state. */

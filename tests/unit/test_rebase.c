@@ -502,6 +502,29 @@ static void test_kept(void **state)
     history_free(h);
 }
 
+/* What another branch has, with the same steps and measured, is not kept once more. */
+static void test_twins_are_not_kept(void **state)
+{
+    (void)state;
+    struct history *h = must_open(CONV);
+    must_run(h, "loop parallel Conv H");
+    must_run(h, "loop unroll Conv KW");
+    measure(h);
+    must_run(h, "edit 2 loop unroll Conv KH");
+    assert_string_equal(history_rebased(h)->kept, "main~1");
+    measure(h);
+    must_run(h, "edit 2 loop unroll Conv KW");
+    assert_string_equal(history_rebased(h)->kept, "main~2");
+    assert_non_null(history_current(h)->measured);       /* as main~1 */
+    must_run(h, "edit 2 loop unroll Conv I");
+    assert_null(history_rebased(h)->kept);
+    measure(h);
+    must_run(h, "drop 1");
+    assert_string_equal(history_rebased(h)->kept, "main~3");
+    assert_int_equal(history_n_branches(h), 4);
+    history_free(h);
+}
+
 /* Held steps survive the file. */
 static void test_file(void **state)
 {
@@ -674,7 +697,8 @@ int main(void)
         cmocka_unit_test(test_other_loops), cmocka_unit_test(test_idle_splits),
         cmocka_unit_test(test_moves_beside_undone_steps),
         cmocka_unit_test(moves_count_the_others),
-        cmocka_unit_test(test_held_are_named), cmocka_unit_test(test_known_steps_are_measured),
+        cmocka_unit_test(test_held_are_named),
+        cmocka_unit_test(test_twins_are_not_kept), cmocka_unit_test(test_known_steps_are_measured),
         cmocka_unit_test(test_undo_over_later_steps), cmocka_unit_test(test_said),
            cmocka_unit_test(test_kept),
         cmocka_unit_test(test_file),    cmocka_unit_test(test_random),
