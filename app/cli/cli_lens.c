@@ -26,7 +26,7 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
     struct lens_opts opts = { .from = -1 };
     struct lens *l;
     struct forecast cure[FORECAST_CURES], now;
-    int threads;
+    int threads = 1;
     if (!args_target(c->args, &opts.target, e)
         || !args_int(c->args, OPT_THREADS, 1, 1024, &threads, e)
         || (cache && !cache_config_parse(cache, &opts.cache, e)))

@@ -178,6 +178,8 @@ static void put_result(struct run_call *r, const struct session *s, const struct
             add_how(&r->loss, m);
     }
     history_set_measured(r->history, st->id, both);
+    if (st->held)                         /* the state before it has the same program */
+        history_add_measured(r->history, st->parent, both, false);
     free(both);
 }
 

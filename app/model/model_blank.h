@@ -14,7 +14,7 @@ void model_put_file(const struct model *m, struct str *out);
 /* `line` annotates a loop.  If the loop under the cursor has this annotation already, returns the
  * line that removes it; otherwise returns `line`. */
 const char *model_toggled(const struct model *m, const char *line);
-/* Whether the held step of s splits a loop that the layout has divided in the same way already. */
+/* Whether the held step of s splits a loop that is divided in the same way already. */
 bool model_held_is_made(const struct state *s);
 /* Copies the program into arena a, so that trying a step leaves nothing in the session's arena. */
 const struct program *model_try_on(struct arena *a, const struct program *p);

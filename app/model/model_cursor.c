@@ -5,12 +5,18 @@
 #include <string.h>
 #include "explorer/history/blame.h"
 
-/* If the focused view has code, stores the stage and the loop of the line under its cursor. */
-static bool loop_of_code(const struct model *m, char name[64], char loop[64])
+static bool shows_code(const struct model *m)
 {
     enum view v = m->view[m->focus];
-    const struct line *l = doc_at(&m->pane[v].doc, &m->pane[v].scroll);
-    if ((v != VIEW_C && v != VIEW_ASM) || !l || !l->stage || !l->loop)
+    return m->focus != PANE_LEDGER && (v == VIEW_C || v == VIEW_ASM);
+}
+
+/* Stores the stage and the loop of the line under the cursor of the focused view. */
+static bool loop_of_line(const struct model *m, char name[64], char loop[64])
+{
+    const struct pane_doc *p = &m->pane[m->view[m->focus]];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    if (!l || !l->stage || !l->loop)
         return false;
     snprintf(name, 64, "%s", l->stage);
     snprintf(loop, 64, "%s", l->loop);
@@ -23,7 +29,10 @@ bool model_blame(struct model *m, const char *arg)
     const struct program *p = model_program(m);
     const struct stage *s;
     int axis;
-    if (sscanf(arg, "%63s %63s", name, loop) == 2 || (!arg[0] && loop_of_code(m, name, loop))) {
+    bool code = !arg[0] && shows_code(m);
+    if (code && !loop_of_line(m, name, loop))
+        return model_say_error(m, "this line belongs to no loop of the nest", "");
+    if (code || sscanf(arg, "%63s %63s", name, loop) == 2) {
         int node = program_stage(p, name);
         s = node >= 0 ? p->stage[node] : NULL;
         axis = s ? stage_axis(s, loop) : -1;

@@ -146,7 +146,8 @@ static void add_time(const struct lens_look *k, const struct prediction *from,
     if (ms <= 0)
         return;
     text_about_time(out, after / ms - 1);
-    str_add(out, to->conflicts < from->conflicts / 2 ? " or better, " : ", ");
+    bool more = after <= ms && to->conflicts < from->conflicts / 2;
+    str_add(out, more ? " or better, " : ", ");
 }
 
 /* Adds the predicted effect of cure i behind the last line of the cure, from `column` on. If there

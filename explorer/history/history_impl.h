@@ -42,8 +42,8 @@ int history_add(struct history *h, int parent, const char *step, const struct pr
  * copies that measurement to the state. */
 void history_recall(struct history *h, int state);
 /* Whether a measurement may be lost if the current branch drops the states from `old` back to
- * `below` (excluded): one of these states is measured, and no other branch contains `old`, or a
- * state with the same steps that is measured as well. */
+ * `below` (excluded): one of these states is measured, and no other branch contains `old`, or
+ * states with the same steps whose numbers are as good. */
 bool history_precious(const struct history *h, int old, int below);
 /* Makes a branch "NAME~1" ("NAME~2", ... if that exists) that ends at state tip, with current state
  * `at`.  Returns its name. */

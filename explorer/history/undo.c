@@ -44,13 +44,27 @@ static int depth_of(const struct history *h, int state)
     return n;
 }
 
-/* Whether the way to state `twin` has the same steps as the way to `old`, and is measured wherever
- * that is. */
+/* Whether state `twin` has numbers of the same kind as state `old` has, which are as good. */
+static bool covers(const struct history *h, int twin, int old)
+{
+    const struct measurement *t = h->states.data[twin]->measured;
+    const struct measurement *m = h->states.data[old]->measured;
+    for (int i = 0; i < h->others.len; i++)
+        if (h->others.data[i].state == old)
+            return false;
+    return !m || (t && t->outcome == m->outcome && measurement_same_way(t, m)
+                  && (t->latency.runs > 0) == (m->latency.runs > 0)
+                  && t->latency.min_ms <= m->latency.min_ms
+                  && t->sim.available >= m->sim.available);
+}
+
+/* Whether the way to state `twin` has the same steps as the way to `old`, and numbers that cover
+ * its numbers. */
 static bool is_twin(const struct history *h, int old, int twin)
 {
     for (; old != twin; old = h->states.data[old]->parent, twin = h->states.data[twin]->parent)
         if (old == 0 || twin == 0 || !streq(h->states.data[old]->step, h->states.data[twin]->step)
-            || (h->states.data[old]->measured && !h->states.data[twin]->measured))
+            || !covers(h, twin, old))
             return false;
     return true;
 }

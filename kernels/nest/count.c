@@ -8,9 +8,11 @@
 #define MOST_STEPS 20000000  /* most visits of loops, scopes and stores; they take about 0.2 s */
 
 /* Selects the operations to count.  sums_of: only the accumulations of this node; -1: all
- * operations.  blocks: whether to count only inside tensor blocks.  products: only products of two
- * elements.  vals: the values of the loop variables. */
-struct counter { int64_t *vals; int64_t steps; int sums_of; bool blocks, products, in_block; };
+ * operations.  blocks: whether to count only inside tensor blocks.  products: count only products,
+ * of two elements or of any two values.  vals: the values of the loop variables. */
+enum products { NO_PRODUCTS, OF_ELEMENTS, ALL_PRODUCTS };
+struct counter { int64_t *vals; int64_t steps; int sums_of; bool blocks, in_block;
+                 enum products products; };
 
 static bool decides(const struct tree *t, const struct expr *v)
 {
@@ -29,11 +31,16 @@ static bool has_select(const struct val *v)
     return v->kind == VAL_SELECT || (v->a && has_select(v->a)) || (v->b && has_select(v->b));
 }
 
-/* Returns the number of products in v of which no factor is a constant. */
-static int products(const struct val *v)
+/* Returns the number of products in v; of a select, that of the larger side. */
+static int products(const struct val *v, enum products which)
 {
-    bool is = v->kind == VAL_MUL && v->a->kind != VAL_CONST && v->b->kind != VAL_CONST;
-    return is + (v->a ? products(v->a) : 0) + (v->b ? products(v->b) : 0);
+    if (!v->a)
+        return 0;
+    int a = products(v->a, which), b = v->b ? products(v->b, which) : 0;
+    if (v->kind == VAL_SELECT)
+        return a > b ? a : b;
+    bool constant = v->a->kind == VAL_CONST || (v->b && v->b->kind == VAL_CONST);
+    return a + b + (v->kind == VAL_MUL && (which == ALL_PRODUCTS || !constant));
 }
 
 static double count(struct counter *c, const struct tree *t);
@@ -83,7 +90,8 @@ static double count(struct counter *c, const struct tree *t)
         return 0;
     if (c->sums_of >= 0)
         return t->node == c->sums_of && t->how != STORE_SET && !has_select(t->value);
-    return c->products ? products(t->value) : val_flops(t->value) + (t->how != STORE_SET);
+    return c->products ? products(t->value, c->products)
+                       : val_flops(t->value) + (t->how != STORE_SET);
 }
 
 /* Sets bytes[i], where i is the first shared buffer with its name, to the size of the largest tile
@@ -149,9 +157,10 @@ double func_tensor_flops(const struct func *f)
     return count_func(f, (struct counter){ .sums_of = -1, .blocks = true });
 }
 
-double func_products(const struct func *f)
+double func_products(const struct func *f, bool constants)
 {
-    return count_func(f, (struct counter){ .sums_of = -1, .products = true });
+    return count_func(f, (struct counter){ .sums_of = -1,
+                                           .products = constants ? ALL_PRODUCTS : OF_ELEMENTS });
 }
 
 double func_needed(const struct func *f, double asked)

@@ -169,10 +169,10 @@ double func_flops(const struct func *f);
 /* Returns how many of the operations of func_flops are in tensor blocks. */
 double func_tensor_flops(const struct func *f);
 
-/* Returns the number of products of two elements in one call of f, each of which
- * takes a turn of a unit for multiply-adds.  Many CPUs have further units for other additions.
- * 0: there are none, or f is too irregular to be counted. */
-double func_products(const struct func *f);
+/* Returns the number of products of two elements in one call of f, and with `constants` also of an
+ * element and a constant.  Each takes a turn of a unit for multiply-adds.  Many CPUs have further
+ * units for other additions.  0: there are none, or f is too irregular to be counted. */
+double func_products(const struct func *f, bool constants);
 
 /* Returns the number of float operations that the result of f needs: the smaller of func_flops and
  * `asked`, or `asked` if func_flops is 0.  asked: the number of operations in the definition of the

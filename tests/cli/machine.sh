@@ -10,6 +10,12 @@ t 0 '^FMA, GFLOP/s' machine --time 0.02
 first=$(cat "$file")
 t 0 '"bandwidth_gb_s": \[' machine --json
 t 0 '^  plain ' machine
+# With it, the lens predicts times, of one thread.
+lens=(show 'gmm m=64 k=64 n=512' --what lens)
+t 0 'time about -[0-9]+ %' "${lens[@]}"
+t 0 'time about -[0-9]+ %' "${lens[@]}" -j 1
+t 0 'misses' "${lens[@]}" -j 2
+same 'no time of two threads' 0 "$(grep -c 'time about' <<< "$out")"
 t 0 '^  DRAM, copy ' machine
 t 0 '^  L1 .* [0-9]+ KiB a core$' machine
 t 0 '^  DRAM .* [0-9]+ MiB a core$' machine

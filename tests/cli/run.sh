@@ -242,6 +242,17 @@ t 0 'step 1 of 3' run "$dir/s.yaml" --meters none --step 1 --save
 t 0 'step 3$' run "$dir/s.yaml" --meters none
 t 2 'E_IO' run "$gmm" --meters none -o "$dir/none/s.yaml"
 
+# The time of a held step is that of the step before it.
+cat > "$dir/held.yaml" << 'S'
+tilescope: 1
+operator: gmm m=24 k=16 n=32
+steps:
+  - loop unroll C K
+  - held: loop reorder C N.1 N.0
+S
+t 0 '^held: ' run "$dir/held.yaml" "${quick[@]}" --meters clock --save
+t 0 '^ +1  loop unroll C K .* [mun]s' show "$dir/held.yaml" --what steps
+
 # What this run did not ask for stays in the file, or nothing is saved.
 clean() {
     "$TILESCOPE" show "$1" --what yaml |

@@ -449,9 +449,14 @@ static void the_place_of_an_unrolled_loop(void **state)
     press(m, "4");
     make_text(m, JOB_C);
     assert_true(marks_line_with(m, "store"));
-    press(m, "W");
-    assert_shows(m, ":blame ");
-    assert_shows(m, "M.1 of C: step ");
+    press(m, "g W");
+    assert_shows(m, "this line belongs to no loop of the nest");
+    const struct pane_doc *c = &m->pane[VIEW_C];
+    for (const char *on = NULL; !on || !streq(on, "M.0"); on = doc_at(&c->doc, &c->scroll)->loop)
+        press(m, "j");
+    press(m, "W");                                       /* of the line, not of the nest */
+    assert_shows(m, "M.0 of C: step ");
+    press(m, "1 4");
     press(m, "1 k k k");                                 /* and the one that sums */
     assert_false(marks_line_with(m, "store"));
     assert_true(marks_line_with(m, "+="));

@@ -74,17 +74,19 @@ static const struct { const char *text; double flops, sums, statements; } trees[
 static void products_are_counted(void **state)
 {
     (void)state;
-    static const struct { const char *text; double products; } row[] = {
-        { "in A[4]\nout C[4]\nfor n 4\n  if n < 3: C[n] = A[n] * A[n] + 1\n", 3 },
-        { "in A[4]\ninout C[4]\nfor n 4\n  C[n] += select(n < 2, A[n] * 2, 0)\n", 0 },
-        { "in A[4]\ninout C[4]\nfor n 4\n  C[n] += A[n] * A[n] * A[n] + 2 * A[n]\n", 8 },
-        { "in A[4]\nout C[4]\nfor n 4\n  C[n] = A[n]\n", 0 },
+    static const struct { const char *text; double products, all; } row[] = {
+        { "in A[4]\nout C[4]\nfor n 4\n  if n < 3: C[n] = A[n] * A[n] + 1\n", 3, 3 },
+        { "in A[4]\ninout C[4]\nfor n 4\n  C[n] += select(n < 2, A[n] * 2, 0)\n", 0, 4 },
+        { "in A[4]\ninout C[4]\nfor n 4\n  C[n] += select(n < 2, A[n] * A[n], A[n] * 2)\n", 4, 4 },
+        { "in A[4]\ninout C[4]\nfor n 4\n  C[n] += A[n] * A[n] * A[n] + 2 * A[n]\n", 8, 12 },
+        { "in A[4]\nout C[4]\nfor n 4\n  C[n] = A[n]\n", 0, 0 },
     };
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct arena *a = arena_new();
         const struct func *f = tree_from_text(a, row[i].text);
-        if (func_products(f) != row[i].products)
-            fail_msg("%s: %g products", row[i].text, func_products(f));
+        if (func_products(f, false) != row[i].products || func_products(f, true) != row[i].all)
+            fail_msg("%s: %g and %g products", row[i].text, func_products(f, false),
+                     func_products(f, true));
         arena_free(a);
     }
 }

@@ -522,6 +522,13 @@ static void test_twins_are_not_kept(void **state)
     must_run(h, "drop 1");
     assert_string_equal(history_rebased(h)->kept, "main~3");
     assert_int_equal(history_n_branches(h), 4);
+    must_run(h, "undo");
+    must_run(h, "edit 2 loop unroll Conv KW");           /* with a better time than in main~1 */
+    struct measurement better = *history_current(h)->measured;
+    better.latency.min_ms *= 0.5;
+    history_set_measured(h, history_current(h)->id, &better);
+    must_run(h, "edit 2 loop unroll Conv KH");
+    assert_non_null(history_rebased(h)->kept);
     history_free(h);
 }
 

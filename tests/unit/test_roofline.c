@@ -308,26 +308,35 @@ static void profiles_of_kernels(void **state)
 static void additions_run_beside_products(void **state)
 {
     (void)state;
-    static const char *const step = "algorithm Conv winograd m=2";
-    struct arena *a = arena_new();
+    /* products: of the transformed tiles; constants: of the transforms with 4, 5, 2 and 8 */
+    static const struct { const char *spec, *step; double products; bool additions; } row[] = {
+        { "c2d n=1 i=16 h=32 w=32 o=16 k=3 p=1", "algorithm Conv winograd m=2",
+          16.0 * (16 * 16) * (16 * 16), false },
+        { "c2d n=1 i=3 h=56 w=56 o=32 k=3 p=1", "algorithm Conv winograd m=4",
+          36.0 * (14 * 14) * (3 * 32), true },
+    };
     struct machine_model model = roof_model();
-    struct network_task task = { .count = 2 };
-    const struct network net = { .n_tasks = 1, .task = &task };
-    struct kernel_profile p;
-    struct err e;
-    int bad;
-    if (!program_replay(a, "c2d n=1 i=16 h=32 w=32 o=16 k=3 p=1", &step, 1, &task.program, &bad, &e)
-        || !program_lower(task.program, &task.func, &e))
-        fail_msg("%s", e.text);
-    double products = func_products(task.func), all = func_flops(task.func);
-    assert_true(products == 16.0 * 16 * 16 * 16 * 16);   /* 16 of a tile, 16 x 16 tiles, 16 x 16 */
-    assert_true(all > 2 * products && all < task.program->base->flops);
-    network_profile(&model, &net, 1, "avx512", &p);
-    assert_int_equal(p.by, ROOF_FMA);
-    assert_true(near(p.executed, 2 * all));
-    assert_true(near(p.bound_s, 2 * (all - products > 2 * products ? all - products : 2 * products)
-                                / 200e9));
-    arena_free(a);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        struct network_task task = { .count = 2 };
+        const struct network net = { .n_tasks = 1, .task = &task };
+        struct kernel_profile p;
+        struct err e;
+        int bad;
+        if (!program_replay(a, row[i].spec, &row[i].step, 1, &task.program, &bad, &e)
+            || !program_lower(task.program, &task.func, &e))
+            fail_msg("%s", e.text);
+        double all = func_flops(task.func), additions = all - func_products(task.func, true);
+        assert_true(func_products(task.func, false) == row[i].products);
+        assert_true(all > 2 * row[i].products && all < task.program->base->flops);
+        assert_true((additions > 2 * row[i].products) == row[i].additions);
+        network_profile(&model, &net, 1, "avx512", &p);
+        assert_int_equal(p.by, ROOF_FMA);
+        assert_true(near(p.executed, 2 * all));
+        double turns = row[i].additions ? additions : 2 * row[i].products;
+        assert_true(near(p.bound_s, 2 * turns / 200e9));
+        arena_free(a);
+    }
 }
 
 int main(void)
