@@ -22,6 +22,8 @@ void model_after(struct model *m)
     if (then == AFTER_QUIT)
         m->out.quit = true;
     if (then == AFTER_OPEN) {
+        if (m->next && m->next->path[0])
+            session_remember(m->next->path);
         model_set_session(m, m->next);
         m->next = NULL;
     }
@@ -239,7 +241,6 @@ bool model_open_file(struct model *m, const char *path)
     }
     if (!session_load(path, &s, &e))
         return model_error(m, &e);
-    session_remember(s->path);
     model_ask_save(m, AFTER_OPEN, s);
     return true;
 }

@@ -511,8 +511,8 @@ static void draw_bottom(struct model *m, struct grid *g)
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
     };
     const char *const menu[] = {
-        "Enter", "run", "Up Down", "choose", "Esc", "close", "Tab",
-        m->menu_ranked ? "in their order"
+        "Enter", "run", "Up Down", "choose", "Esc", "close",
+        view_menu_predicts(m) ? "Tab" : NULL, m->menu_ranked ? "in their order"
         : model_forecast_has_time(m) ? "least time first" : "fewest misses first", NULL,
     };
     static const char *const topic[] = {

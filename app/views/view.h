@@ -31,6 +31,8 @@ int view_help_rows(const struct model *m);  /* returns the number of rows of the
 /* returns the number of columns that the menu of actions needs, at least 70 */
 int view_help_columns(const struct model *m);
 void view_help_title(const struct model *m, struct str *out);
+/* Whether a row of the menu of actions is a step, whose effect can be predicted. */
+bool view_menu_predicts(const struct model *m);
 void view_help_key(struct model *m, int key);
 
 /* Appends the state of the tuner for the title row: "tuning: joint 184/1000, best 1.23 ms"; appends

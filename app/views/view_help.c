@@ -44,6 +44,15 @@ static const char *step_of_row(const struct model *m, int id)
     return menu_row(m, id).line;
 }
 
+bool view_menu_predicts(const struct model *m)
+{
+    const struct doc *d = &m->pane[DOC_HELP].doc;
+    bool some = false;
+    for (int i = 0; i < d->lines.len && m->session; i++)
+        some = some || (d->lines.data[i].id >= 0 && step_of_row(m, d->lines.data[i].id));
+    return some;
+}
+
 static void put_forecast(const struct model *m, int id, struct str *out)
 {
     if (m->session && step_of_row(m, id))
@@ -400,7 +409,7 @@ static bool menu_key(struct model *m, int key)
     bool fixed = key == K_ENTER || key == K_ESC || key == K_BACKSPACE;
     const struct key_binding *b = key_binding_find(m->help_chain, m->help_n, key);
     if (m->help_menu && key == K_TAB) {
-        m->menu_ranked = !m->menu_ranked;
+        m->menu_ranked = !m->menu_ranked && view_menu_predicts(m);
         m->pane[DOC_HELP].stamp = 0;
         return true;
     }

@@ -7,6 +7,7 @@
 #include "kernels/program/contract.h"
 
 #define SAME 1.05  /* predictions up to this ratio apart count as equal */
+#define MANY_MORE 1.5  /* times as many cycles without misses */
 #define HELPS 0.9  /* a cure helps if it leaves less than this share of the misses */
 #define NEARLY_ALL 0.9  /* compulsory misses with this share or more are why no cure helps */
 
@@ -115,11 +116,15 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o,
 
 /* --- Ranking ---------------------------------------------------------------------------------- */
 
-enum group { ONE_STEP, SEVERAL_STEPS, COSTS_A_TILE, UNKNOWN_MISSES };
+enum group { ONE_STEP, SEVERAL_STEPS, COSTS_TIME, UNKNOWN_MISSES };
 
-static enum group group_of(const struct forecast *row)
+/* now: the forecast without a step.  COSTS_TIME: a tile goes to memory, or the code takes so many
+ * more cycles that fewer misses will hardly make up for them. */
+static enum group group_of(const struct forecast *row, const struct forecast *now)
 {
-    return !row->ok ? UNKNOWN_MISSES : row->tile != TILE_STAYS ? COSTS_A_TILE
+    double from = now->ok ? now->misses.cycles.whole : 0;
+    bool slow = from > 0 && row->misses.cycles.whole > MANY_MORE * from;
+    return !row->ok ? UNKNOWN_MISSES : row->tile != TILE_STAYS || slow ? COSTS_TIME
          : forecast_is_long(row) ? SEVERAL_STEPS : ONE_STEP;
 }
 
@@ -134,11 +139,11 @@ static bool takes_fewer(const struct prediction *a, const struct prediction *b)
  * that group with at most SAME times as many count as equal.  Of these rows, takes those that keep
  * the contract; if none does, all; and returns the first of them, unless a later one takes
  * fewer cycles. */
-static int best_of(const struct forecast *row, int n)
+static int best_of(const struct forecast *row, int n, const struct forecast *now)
 {
     int least = 0;
     for (int i = 1; i < n; i++) {
-        enum group a = group_of(&row[i]), b = group_of(&row[least]);
+        enum group a = group_of(&row[i], now), b = group_of(&row[least], now);
         if (a < b || (a == b && a != UNKNOWN_MISSES
                       && row[i].misses.l1_misses < row[least].misses.l1_misses))
             least = i;
@@ -148,8 +153,8 @@ static int best_of(const struct forecast *row, int n)
     bool found = false;
     for (int other = 0; other <= 1 && row[least].ok && !found; other++)
         for (int i = 0; i < n; i++) {
-            if (group_of(&row[i]) != group_of(&row[least]) || row[i].other_contract != other
-                || (double)row[i].misses.l1_misses > most)
+            if (group_of(&row[i], now) != group_of(&row[least], now)
+                || row[i].other_contract != other || (double)row[i].misses.l1_misses > most)
                 continue;
             if (!found || takes_fewer(&row[i].misses, &row[best].misses))
                 best = i;
@@ -158,10 +163,10 @@ static int best_of(const struct forecast *row, int n)
     return best;
 }
 
-void forecast_rank(struct forecast *row, int n)
+void forecast_rank(struct forecast *row, int n, const struct forecast *now)
 {
     for (int i = 0; i < n; i++) {
-        int best = i + best_of(row + i, n - i);
+        int best = i + best_of(row + i, n - i, now);
         struct forecast it = row[best];
         memmove(&row[i + 1], &row[i], sizeof *row * (size_t)(best - i));
         row[i] = it;
@@ -207,6 +212,6 @@ bool forecast_lens(const struct program *p, const struct cache_config *cache,
     bool ok = forecast_steps(p, &o, pr, c, row, n, now, e);
     for (int i = 0; i < n; i++)
         row[i].ok = row[i].ok && row[i].held == 0;
-    forecast_rank(row, n);
+    forecast_rank(row, n, now);
     return ok;
 }

@@ -48,11 +48,12 @@ int forecast_cures(const struct program *p, const struct lens *l, struct arena *
 bool forecast_lens(const struct program *p, const struct cache_config *cache,
                    const struct target *target, const struct progress *pr, const struct cancel *c,
                    struct forecast *row, int n, struct forecast *now, struct err *e);
-/* Sorts the rows into four groups: rows of one line; rows of several lines; rows that spill a tile
- * or take it out of the registers; rows with unknown misses.  In each of the first three groups,
- * the fewest misses come first. Of rows whose misses are nearly equal, those that keep the contract
- * come first, and of these the ones that take clearly fewer cycles. */
-void forecast_rank(struct forecast *row, int n);
+/* Sorts the rows into four groups: rows of one line; rows of several lines; rows that spill a tile,
+ * take it out of the registers, or take many more cycles than `now`, the program itself; rows with
+ * unknown misses.  In each of the first three groups, the fewest misses come first. Of rows whose
+ * misses are nearly equal, those that keep the contract come first, and of these the ones that take
+ * clearly fewer cycles. */
+void forecast_rank(struct forecast *row, int n, const struct forecast *now);
 bool forecast_is_long(const struct forecast *row);       /* whether it has several lines */
 /* Whether the row has clearly fewer misses than now->misses.  False if either is unknown. */
 bool forecast_helps(const struct forecast *row, const struct forecast *now);

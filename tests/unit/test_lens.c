@@ -265,7 +265,7 @@ static void cures(void **state)
     struct lens *l = lens_of(p, "32K/8/64", -1, 0);
     int n = forecast_cures(p, l, a, row);
     assert_true(n > 3 && forecast_steps(p, &o, NULL, NULL, row, n, &none, &e));
-    forecast_rank(row, n);
+    forecast_rank(row, n, &none);
     assert_true(none.ok && none.misses.conflicts > 3000000 && row[0].ok);
     assert_true(row[0].misses.l1_misses < none.misses.l1_misses / 10);
     for (int i = 0; i < n; i++)
@@ -765,8 +765,8 @@ static void says_why_nothing_helps(void **state)
     arena_free(a);
 }
 
-/* One step before several, and those that cost a tile last; then the misses; what a sample cannot
- * tell apart keeps its order, but a contract that stays comes first. */
+/* One step before several, and those that cost a tile or many cycles last; then the misses; what a
+ * sample cannot tell apart keeps its order, but a contract that stays comes first. */
 static void ranking(void **state)
 {
     struct forecast row[] = {
@@ -782,11 +782,13 @@ static void ranking(void **state)
         { "h", true, false, 0, { .l1_misses = 2010, .cycles.whole = 96 }, TILE_STAYS },
         { "i", true, false, 0, { .l1_misses = 2030, .cycles.whole = 50 }, TILE_STAYS },
         { "unknown", true, false, 0, { .l1_misses = 2000 }, TILE_STAYS },
+        { "slow", true, false, 0, { .l1_misses = 9, .cycles.whole = 301 }, TILE_STAYS },
     };
     static const char *const want[] = { "d", "e", "other", "f", "c", "i", "g", "h", "unknown",
-                                        "a\nb", "tile", "refused" };
+                                        "a\nb", "tile", "slow", "refused" };
+    const struct forecast now = { .ok = true, .misses = { .cycles.whole = 200 } };
     (void)state;
-    forecast_rank(row, COUNT_OF(row));
+    forecast_rank(row, COUNT_OF(row), &now);
     for (int i = 0; i < COUNT_OF(row); i++)
         assert_string_equal(row[i].line, want[i]);
 }
@@ -807,7 +809,7 @@ static void golden(void **state)
     struct lens *l = lens_of(p, "4K/4/64", -1, 6000);
     int n = forecast_cures(p, l, a, cure);
     assert_true(forecast_steps(p, &o, NULL, NULL, cure, n, &now, &e));
-    forecast_rank(cure, n);
+    forecast_rank(cure, n, &now);
     struct lens_look look = { .width = 78, .rows = 16, .loop = 2, .cure = cure, .now = &now,
                               .n_cures = n, .predicted = true, .keys = true, .counted = -1,
                               .at = lens_first_conflict(l, 0) };

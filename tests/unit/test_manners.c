@@ -1800,6 +1800,56 @@ static void test_killed_operator_is_offered(void **state)
     model_free(m);
 }
 
+/* A file is recent when it is shown, not when the question about unsaved changes is asked. */
+static void a_cancelled_open_is_not_recent(void **state)
+{
+    (void)state;
+    static char recent[4][512];
+    char path[2][600], line[640];
+    const char *dir = getenv("TMPDIR");
+    struct session *s;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e));
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[i], sizeof path[i], "%s/recent%d.yaml", dir ? dir : "/tmp", i);
+        assert_true(session_save(s, path[i], &e));
+    }
+    session_free(s);
+    struct model *m = model_on(GMM);
+    type_line(m, "loop unroll C K");
+    snprintf(line, sizeof line, "open %s", path[0]);
+    type_line(m, line);
+    assert_int_equal(m->overlay, OVERLAY_ASK);
+    press(m, "Esc");
+    session_recent(recent, 4);
+    assert_string_equal(recent[0], path[1]);
+    type_line(m, line);
+    press(m, "n");
+    session_recent(recent, 4);
+    assert_string_equal(recent[0], path[0]);
+    for (int i = 0; i < 2; i++)
+        unlink(path[i]);
+    model_free(m);
+}
+
+/* Ranking is offered only where something is predicted. */
+static void menus_without_predictions_keep_their_order(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    model_resize(m, 100, 30);
+    press(m, "1 g Enter");
+    assert_shows(m, "Tab fewest misses first");
+    press(m, "Tab");
+    assert_shows(m, "Tab in their order");
+    press(m, "Esc 3 Enter");
+    assert_shows(m, "Layout of ");
+    assert_hides(m, "Tab ");
+    press(m, "Tab");
+    assert_hides(m, " first");
+    model_free(m);
+}
+
 /* A preview whose last lines change shows the lines above them, too, if there is room. */
 static void previews_leave_no_rows_empty(void **state)
 {
@@ -2030,6 +2080,8 @@ int main(void)
         cmocka_unit_test(test_paste_stops_at_a_refusal),
         cmocka_unit_test(test_picture_of_the_screen),
         cmocka_unit_test(test_no_orphaned_heading),
+        cmocka_unit_test(a_cancelled_open_is_not_recent),
+        cmocka_unit_test(menus_without_predictions_keep_their_order),
         cmocka_unit_test(previews_leave_no_rows_empty),
         cmocka_unit_test(errors_have_columns_of_the_line),
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
