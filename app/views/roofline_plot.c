@@ -85,18 +85,32 @@ static void name_slopes(struct roofs_plot *p, double peak)
     }
 }
 
-/* Writes the name of a peak at the right end of its line: above it, or below it, or further left
- * within half of the plot, whichever is free first. If no place is free, writes nothing. */
+/* Whether the line of a peak is in this row. */
+static bool has_peak(const struct roofs_plot *p, int row)
+{
+    for (int i = 0; i < p->model->n_isa; i++) {
+        double peak = peak_of(p, i);
+        if (peak > p->plot.y.lo && peak <= p->plot.y.hi && plot_row(plot_y(&p->plot, peak)) == row)
+            return true;
+    }
+    return false;
+}
+
+/* Writes the name of a peak at the right end of its line: above it, or below it, or on it where
+ * those rows have the line of another peak, or further left within half of the plot, whichever is
+ * free first. If no place is free, writes nothing. */
 static void name_peak(struct roofs_plot *p, int row, enum style s, const char *name)
 {
     int w = text_width(name), col = PLOT_LEFT + p->plot.cols - w, least = col - p->plot.cols / 2;
+    bool beside = (row > 0 && !has_peak(p, row - 1)) || !has_peak(p, row + 1);
     for (; col >= PLOT_LEFT && col >= least; col--)
-        for (int at = row - 1; at <= row + 1; at += 2)
-            if (at >= 0 && at < p->plot.rows
-                && !canvas_written(p->plot.c, col - 1, at, w + 2)) {
+        for (int at = row - 1; at <= row + 1; at++) {
+            bool fits = at == row ? !beside : at >= 0 && at < p->plot.rows && !has_peak(p, at);
+            if (fits && !canvas_written(p->plot.c, col - 1, at, w + 2)) {
                 canvas_text(p->plot.c, col, at, s, name);
                 return;
             }
+        }
 }
 
 /* Draws the peaks of the instruction sets. Peaks at nearly the same height share a line and a name:

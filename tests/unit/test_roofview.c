@@ -181,6 +181,40 @@ static void names_of_roofs_are_whole(void **state)
     }
 }
 
+/* Returns the row of a name in a plot of h rows; -1: it is not there. */
+static int row_of_name(const struct machine_model *model, int h, const char *name)
+{
+    struct roof_step step[] = { { .position = 0, .threads = 1,
+                                  .r = { .intensity = 0.01, .gflops = 1 } } };
+    struct canvas c;
+    struct str out = {0};
+    canvas_open(&c, 60, h);
+    roofline_plot(&c, model, step, 1);
+    canvas_print(&c, &out, true);
+    const char *text = str_text(&out), *at = strstr(text, name);
+    int row = at ? 0 : -1;
+    for (; at && text < at; text++)
+        row += *text == '\n';
+    str_free(&out);
+    canvas_close(&c);
+    return row;
+}
+
+/* At any height the name of a lower peak is below that of a higher one. */
+static void names_of_near_peaks_keep_their_order(void **state)
+{
+    (void)state;
+    for (int h = 8; h <= 24; h++)
+        for (double sse = 60; sse < 190; sse += 10) {
+            struct machine_model model = roof_model();
+            snprintf(model.isa[1].isa, sizeof model.isa[1].isa, "sse");
+            model.isa[1].gflops.one.best = sse;
+            int high = row_of_name(&model, h, "avx512"), low = row_of_name(&model, h, "sse");
+            if (high >= 0 && low >= 0 && low < high)
+                fail_msg("%d rows, sse %g: names in rows %d and %d", h, sse, high, low);
+        }
+}
+
 /* Made to the height of the pane: another height is another plot. */
 static void fits_its_pane(void **state)
 {
@@ -319,6 +353,7 @@ int main(void)
         cmocka_unit_test(canvas_shapes), cmocka_unit_test(canvas_dots), cmocka_unit_test(views),
         cmocka_unit_test(fits_its_pane), cmocka_unit_test(text_and_svg),
         cmocka_unit_test(measures_the_machine), cmocka_unit_test(numbers),
+        cmocka_unit_test(names_of_near_peaks_keep_their_order),
         cmocka_unit_test(names_of_roofs_are_whole),
     };
     return cmocka_run_group_tests_name("roofview", tests, set_up, NULL);
