@@ -156,13 +156,14 @@ struct pane_doc *model_focused(struct model *m)
     return m->focus == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[m->focus]];
 }
 
-const char *model_held_step(const struct model *m)
+const struct state *model_held_step(const struct model *m)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
     const struct history *h = m->session->history;
     int n, at;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
-    return l && l->id >= 0 && l->id < n ? history_state(h, path[l->id])->held : NULL;
+    const struct state *s = l && l->id >= 0 && l->id < n ? history_state(h, path[l->id]) : NULL;
+    return s && s->held ? s : NULL;
 }
 
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])

@@ -267,10 +267,11 @@ bool model_lit(const struct model *m, enum view v, int i);
  * access and the line has none, or the key is for a layout that cannot be chosen. */
 bool model_key_refused(const struct model *m, const struct key_binding *b);
 /* Return the object under a cursor; -1 or NULL: no object.  model_tensor: in the layout view.
- * model_branch: in the list of branches.  model_entry: on the start screen.  model_held_step: why
- * the step under the cursor does not apply; NULL: it applies. */
+ * model_branch: in the list of branches.  model_entry: on the start screen.  model_held_step: the
+ * state of the held step under the cursor. */
 int model_tensor(const struct model *m);
-const char *model_branch(const struct model *m), *model_held_step(const struct model *m);
+const char *model_branch(const struct model *m);
+const struct state *model_held_step(const struct model *m);
 const struct start_entry *model_entry(const struct model *m);
 /* Takes back the last jump.  False: there is none, or focus or program have changed since. */
 bool model_jump_back(struct model *m);

@@ -81,9 +81,9 @@ static void ask_line(struct model *m, const char *line)
         prompt_open(&m->prompt, ':', str_text(&s));
         model_keep_head(m);
         bool repairs = str_starts(line, "edit ") || streq(line, "%H");
-        const char *held = repairs ? model_held_step(m) : NULL;
+        const struct state *held = repairs ? model_held_step(m) : NULL;
         if (held)
-            model_info(m, "it does not apply: %s", held);
+            model_info(m, "it does not apply: %s", held->held);
         if (s.len > 0 && s.data[s.len - 1] == '"')
             m->prompt.at--;
     }

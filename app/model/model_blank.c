@@ -155,18 +155,14 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
-/* Whether the held step at place `at` of the branch applies again when `step` is inserted before
- * it. */
-static bool step_repairs(const struct model *m, int at, const char *step)
+/* Whether the held step of s applies again when `step` is inserted before it. */
+static bool step_repairs(const struct state *s, const char *step)
 {
-    const struct history *h = m->session->history;
-    int n, here;
-    const int *path = history_path(h, history_branch_index(h), &n, &here);
     struct arena *a = arena_new();
-    const struct program *p = model_try_on(a, history_state(h, path[at - 1])->program);
+    const struct program *p = model_try_on(a, s->program);
     struct err ignored;
     bool ok = program_apply_line(p, step, &p, &ignored)
-           && program_apply_line(p, history_state(h, path[at])->step, &p, &ignored);
+           && program_apply_line(p, s->step, &p, &ignored);
     arena_free(a);
     return ok;
 }
@@ -193,21 +189,16 @@ bool model_held_is_made(const struct state *s)
  * as "(loop reorder C M K N)", if the held step then applies.  Otherwise edits the held step. */
 static bool put_repair(struct model *m, struct str *out)
 {
-    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
-    const char *why = model_held_step(m), *from = why ? strstr(why, "(loop ") : NULL;
+    const struct state *s = model_held_step(m);
+    const char *from = s ? strstr(s->held, "(loop ") : NULL;
     struct str step = {0};
-    const struct history *h = m->session->history;
-    int n, here;
-    const int *path = history_path(h, history_branch_index(h), &n, &here);
-    if (l && l->id > 0 && l->id < n && model_held_is_made(history_state(h, path[l->id]))) {
-        str_printf(out, "drop %d", l->id);
-        return true;
-    }
+    if (s && model_held_is_made(s))
+        return model_fill_in(m, "drop %E", out);
     if (from)
         str_add_n(&step, from + 1, strcspn(from + 1, ")"));
-    bool repairs = l && l->id > 0 && step.len > 0 && step_repairs(m, l->id, str_text(&step));
-    if (repairs)
-        str_printf(out, "insert %d %s", l->id, str_text(&step));
+    bool repairs = from && step_repairs(s, str_text(&step));
+    if (repairs && model_fill_in(m, "insert %S ", out))
+        str_add(out, str_text(&step));
     str_free(&step);
     return repairs || model_fill_in(m, "edit %E %I", out);
 }

@@ -5,22 +5,24 @@
 #include <string.h>
 #include "explorer/history/blame.h"
 
-static bool shows_code(const struct model *m)
+static enum view focused_view(const struct model *m)
 {
-    enum view v = m->view[m->focus];
-    return m->focus != PANE_LEDGER && (v == VIEW_C || v == VIEW_ASM);
+    return m->view[m->focus];
 }
 
-/* Stores the stage and the loop of the line under the cursor of the focused view. */
-static bool loop_of_line(const struct model *m, char name[64], char loop[64])
+/* Returns the line under the cursor of the focused view; NULL: there is none. */
+static const struct line *focused_line(const struct model *m)
 {
-    const struct pane_doc *p = &m->pane[m->view[m->focus]];
-    const struct line *l = doc_at(&p->doc, &p->scroll);
-    if (!l || !l->stage || !l->loop)
-        return false;
-    snprintf(name, 64, "%s", l->stage);
-    snprintf(loop, 64, "%s", l->loop);
-    return true;
+    const struct pane_doc *p = &m->pane[focused_view(m)];
+    return doc_at(&p->doc, &p->scroll);
+}
+
+/* Whether Enter can go to a loop or tensor from the line under the cursor of the focused view.  In
+ * a view of code, the line must name a loop; in other views, a tensor is enough. */
+static bool line_leads(const struct model *m, enum key_context context)
+{
+    const struct line *l = focused_line(m);
+    return l && l->stage && (l->loop || context != KEYS_CODE);
 }
 
 bool model_blame(struct model *m, const char *arg)
@@ -29,9 +31,13 @@ bool model_blame(struct model *m, const char *arg)
     const struct program *p = model_program(m);
     const struct stage *s;
     int axis;
-    bool code = !arg[0] && shows_code(m);
-    if (code && !loop_of_line(m, name, loop))
+    bool code = !arg[0] && model_view[focused_view(m)].context == KEYS_CODE;
+    if (code && !line_leads(m, KEYS_CODE))
         return model_say_error(m, "this line belongs to no loop of the nest", "");
+    if (code) {
+        snprintf(name, sizeof name, "%s", focused_line(m)->stage);
+        snprintf(loop, sizeof loop, "%s", focused_line(m)->loop);
+    }
     if (code || sscanf(arg, "%63s %63s", name, loop) == 2) {
         int node = program_stage(p, name);
         s = node >= 0 ? p->stage[node] : NULL;
@@ -47,11 +53,6 @@ bool model_blame(struct model *m, const char *arg)
     model_info(m, "%s", str_text(&text));
     str_free(&text);
     return true;
-}
-
-static enum view focused_view(const struct model *m)
-{
-    return m->view[m->focus];
 }
 
 /* Shows view `to`, and remembers the jump so that Esc goes back (model_jump_back).  A jump from the
@@ -210,15 +211,6 @@ bool model_misses_of(struct model *m)
     m->to_misses = true;
     jump_to(m, VIEW_PROFILE);
     return true;
-}
-
-/* Whether Enter can go to a loop or tensor from the line under the cursor of the focused view.  In
- * a view of code, the line must name a loop; in other views, a tensor is enough. */
-static bool line_leads(const struct model *m, enum key_context context)
-{
-    const struct pane_doc *p = &m->pane[focused_view(m)];
-    const struct line *l = doc_at(&p->doc, &p->scroll);
-    return l && l->stage && (l->loop || context != KEYS_CODE);
 }
 
 bool model_key_refused(const struct model *m, const struct key_binding *b)

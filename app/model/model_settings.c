@@ -113,7 +113,8 @@ static bool recall_measured(struct model *m)
     return has;
 }
 
-/* What follows the new value of a setting. had: whether the step was measured with it. */
+/* Returns what is said behind the new value of a setting. had: whether the step was measured with
+ * it. */
 static const char *what_next(bool had)
 {
     return had ? "; this step's time is of it" : "; m measures again";

@@ -456,10 +456,10 @@ static void recall_same_way(struct history *h, struct state *s, const struct mea
 
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest)
 {
-    const struct state *s = h->states.data[state];
+    struct state *s = h->states.data[state];
     if (s->held)                          /* it has its parent's program */
         history_add_measured(h, s->parent, m, newest);
-    recall_same_way(h, h->states.data[state], m);
+    recall_same_way(h, s, m);
     const struct measurement *old = s->measured;
     bool other_way = timed(old) && !measurement_same_way(m, old);
     if (other_way && !newest && m->outcome == OUTCOME_OK && m->latency.runs == 0

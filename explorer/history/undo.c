@@ -26,6 +26,8 @@ int history_said_at(const struct history *h)
     return h->said_at;
 }
 
+/* --- What a change would lose ----------------------------------------------------------------- */
+
 /* Whether a state from `young` (included) back to `old` (excluded) was measured. */
 static bool has_measured(const struct history *h, int young, int old)
 {

@@ -17,8 +17,8 @@
 struct line_work {
     double vector, scalar, loads, broadcasts, stores, scalar_stores, moves;
     double chain;                         /* most updates of a register set before the line */
-    /* Of the element in memory that the line updates most often: cycles that one execution of the
-     * line waits for the one before, and number of executions that update the same element. */
+    /* About the longest wait for an element in memory.  wait: cycles that one execution of the line
+     * waits for the one before; waits: number of executions that update the same element. */
     double wait, waits;
     int statements;
     double pressure;                      /* vectors that are live at once */
@@ -280,7 +280,7 @@ static void add_line(struct worker *w, struct line_work *l, double times, bool i
     struct gen_work *o = w->out;
     l->pressure = pressure_of(w, l->statements) + l->broadcast;
     double over = fmax(0, l->pressure - w->u->opts->target->registers);
-    double cycles = times * cycles_of(l, SPILL_COST * over / 2, in_loop);
+    double spilled = SPILL_COST * over / 2, cycles = times * cycles_of(l, spilled, in_loop);
     o->vector += times * l->vector;
     o->scalar += times * l->scalar;
     o->loads += times * l->loads;
@@ -290,8 +290,8 @@ static void add_line(struct worker *w, struct line_work *l, double times, bool i
     o->moves += times * l->moves;
     o->spills += times * SPILL_COST * over;
     o->cycles += cycles;
-    o->out_of_order.whole += times * out_of_order(w, l, SPILL_COST * over / 2, 1);
-    o->out_of_order.halved += times * out_of_order(w, l, SPILL_COST * over / 2, 2);
+    o->out_of_order.whole += times * out_of_order(w, l, spilled, 1);
+    o->out_of_order.halved += times * out_of_order(w, l, spilled, 2);
     o->statements += l->statements;
     if (o->asked)
         o->asked_registers = fmax(o->asked_registers, registers_of_tile(w, o->asked));

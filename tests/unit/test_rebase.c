@@ -502,7 +502,7 @@ static void test_kept(void **state)
     history_free(h);
 }
 
-/* What another branch has, with the same steps and measured, is not kept once more. */
+/* A change keeps no branch of steps that another branch has, with numbers as good. */
 static void test_twins_are_not_kept(void **state)
 {
     (void)state;
