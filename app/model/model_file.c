@@ -22,8 +22,8 @@ void model_after(struct model *m)
     if (then == AFTER_QUIT)
         m->out.quit = true;
     if (then == AFTER_OPEN) {
-        if (m->next && m->next->path[0])
-            session_remember(m->next->path);
+        if (m->next)
+            session_remember(m->next->path[0] ? m->next->path : m->next->model);
         model_set_session(m, m->next);
         m->next = NULL;
     }
@@ -257,8 +257,6 @@ void model_opened(struct model *m, struct app_job *j)
 {
     if (m->opening.len == 0 || j->tag != m->openings || (!j->ok && j->e.code == ERR_CANCEL))
         return;
-    if (j->ok)
-        session_remember(str_text(&m->opening));
     str_clear(&m->opening);
     if (!j->ok) {
         m->recover_yes = false;

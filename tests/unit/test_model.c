@@ -1362,6 +1362,29 @@ static void test_onnx_beside_a_question(void **state)
     model_free(m);
 }
 
+/* A model is recent when it is shown, not when the question about unsaved changes is asked. */
+static void test_onnx_that_was_cancelled(void **state)
+{
+    (void)state;
+    static char recent[4][512];
+    struct model *m = model_on(GMM);
+    char line[512];
+    press(m, "p");
+    snprintf(line, sizeof line, "e %s/tests/fuzz/corpus/onnx/maxpool.onnx", started_in);
+    assert_true(model_command(m, line));
+    run_jobs(m);
+    assert_shows(m, "Save the changes first?");
+    press(m, "Esc");
+    session_recent(recent, 4);
+    assert_false(str_ends(recent[0], "/maxpool.onnx"));
+    assert_true(model_command(m, line));
+    run_jobs(m);
+    press(m, "n");
+    session_recent(recent, 4);
+    assert_true(str_ends(recent[0], "/maxpool.onnx"));
+    model_free(m);
+}
+
 /* Tab knows every file of a large folder. */
 static void test_completes_every_file(void **state)
 {
@@ -2123,6 +2146,7 @@ int main(void)
         cmocka_unit_test(test_start_shows_the_newest),
         cmocka_unit_test(test_onnx), cmocka_unit_test(test_operators_are_commands),
         cmocka_unit_test(test_onnx_beside_a_question),
+        cmocka_unit_test(test_onnx_that_was_cancelled),
         cmocka_unit_test(test_completes_every_file),
         cmocka_unit_test(test_operator_goes_to_the_prompt),
         cmocka_unit_test(test_unsaved_work_is_asked_about),
