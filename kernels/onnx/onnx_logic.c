@@ -190,13 +190,15 @@ static bool trigonometry(struct imp *im)
     if (!onnx_in_stmt(im, 0, &x))
         return false;
     if (streq(op, "Tan")) {
-        ok = onnx_emit2(im, "div", onnx_emit1(im, "sin", x), onnx_emit1(im, "cos", x), &y);
+        y = onnx_emit1(im, "sin", x);
+        ok = onnx_emit2(im, "div", y, onnx_emit1(im, "cos", x), &y);
     } else if (streq(op, "Sinh") || streq(op, "Cosh")) {
         ok = hyperbolic(im, x, op[0] == 'S' ? -1 : 1, &y);
     } else if (streq(op, "Asinh") || streq(op, "Acosh")) {
         ok = inverse_hyperbolic(im, x, op[1] == 's' ? 1 : -1, &y);
     } else if (streq(op, "Atanh")) {
-        ok = onnx_emit2(im, "div", onnx_emit_affine(im, x, 1, 1), negated(im, x), &y);
+        y = onnx_emit_affine(im, x, 1, 1);
+        ok = onnx_emit2(im, "div", y, negated(im, x), &y);
         y = onnx_emit_affine(im, onnx_emit1(im, "log", y), 0.5, 0);
     } else {                              /* asin x = atan(x / sqrt(1 - x^2)) */
         ok = onnx_emit2(im, "mul", x, x, &z) &&

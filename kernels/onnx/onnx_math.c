@@ -179,9 +179,11 @@ static bool general_power(struct imp *im, int x, int y, int *out)
     if (!onnx_emit2(im, "mul", onnx_emit1(im, "log", onnx_emit1(im, "abs", x)), y, &size) ||
         !onnx_emit2(im, "less", x, zero, &below) ||
         !onnx_emit2(im, "sub", y, onnx_emit_affine(im, half, 2, 0), &odd) ||
-        !onnx_emit2(im, "mul", below, odd, &sign) || !onnx_emit2(im, "equal", y, zero, &none) ||
-        !onnx_emit2(im, "mul", onnx_emit1(im, "exp", size), onnx_emit_affine(im, sign, -2, 1),
-                    &size) ||
+        !onnx_emit2(im, "mul", below, odd, &sign) || !onnx_emit2(im, "equal", y, zero, &none))
+        return false;
+    sign = onnx_emit_affine(im, sign, -2, 1);
+    size = onnx_emit1(im, "exp", size);
+    if (!onnx_emit2(im, "mul", size, sign, &size) ||
         !onnx_emit2(im, "equal", y, onnx_emit1(im, "floor", y), &whole) ||
         !onnx_emit2(im, "mul", below, onnx_emit_affine(im, whole, -1, 1), &wrong))
         return false;

@@ -49,6 +49,10 @@ char *fuzz_text(const uint8_t *data, size_t n);
 char *fuzz_line(const uint8_t **data, size_t *n);
 /* An error says something and prints. */
 void fuzz_error(const struct err *e);
+/* Where the bodies say what came of their input, for tests/unit/test_digest_inputs.c; NULL: they
+ * say nothing. */
+extern struct str *fuzz_said;
+void fuzz_say(const char *text);
 
 #define FUZZ_CHECK(holds, ...) ((holds) ? (void)0 : fail(__VA_ARGS__))
 #endif

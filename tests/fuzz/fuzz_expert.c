@@ -26,8 +26,13 @@ static void schedule(struct arena *a, const struct expert *x)
     const char *spec = arena_printf(a, "%s", x->family[0]);
     if (!expert_schedules(a, &all, spec, target_named("avx2"), 2, COUNT_OF(s), s, &n, &e))
         fuzz_error(&e);
-    for (int i = 0; i < n; i++)
-        FUZZ_CHECK(expert_chosen_text(a, &s[i]) != NULL, "a schedule without a choice");
+    for (int i = 0; i < n; i++) {
+        const char *chosen = expert_chosen_text(a, &s[i]);
+        FUZZ_CHECK(chosen != NULL, "a schedule without a choice");
+        fuzz_say(chosen);
+        for (int k = 0; k < s[i].n; k++)
+            fuzz_say(s[i].step[k]);
+    }
 }
 
 int fuzz_expert(const uint8_t *data, size_t n)

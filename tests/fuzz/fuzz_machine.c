@@ -13,6 +13,7 @@ int fuzz_machine(const uint8_t *data, size_t n)
         if (!machine_file_parse(str_text(&first), &again, &e))
             fail("what was written is refused: %s\n%s", e.text, str_text(&first));
         machine_file_print(&second, &again);
+        fuzz_say(str_text(&first));
         FUZZ_CHECK(streq(str_text(&first), str_text(&second)), "%s became %s", str_text(&first),
                    str_text(&second));
     } else {

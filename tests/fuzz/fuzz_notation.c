@@ -39,6 +39,7 @@ static void check_notation(struct exprs *p, const struct tensor *t, const char *
         return;
     }
     layout_draw(&picture, p, l, 80, 20);
+    fuzz_say(str_text(&picture));
     if (layout_notation(l, &printed)) {
         const char *s = str_text(&printed);
         if (!layout_read(p, t, s, &again, &e))
@@ -89,6 +90,7 @@ static void check_expr(struct exprs *p, const struct expr *const *var, const cha
     const struct expr *x = expr_simplify(p, e);
     expr_verify(p, x);
     expr_print(&printed, x);
+    fuzz_say(str_text(&printed));
     if (!expr_parse(p, str_text(&printed), var, N_VARS, &again, &err))
         fail("\"%s\" is printed as \"%s\": %s", text, str_text(&printed), err.text);
     FUZZ_CHECK(again == x, "\"%s\" is printed as \"%s\"", text, str_text(&printed));

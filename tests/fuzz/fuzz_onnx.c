@@ -60,6 +60,8 @@ int fuzz_onnx(const uint8_t *data, size_t n)
     if (onnx_import(m, NULL, 0, &o, &e)) {
         onnx_print(&out, m, &o);
         FUZZ_CHECK(out.len > 0, "no list of nodes");
+        fuzz_say(str_text(&out));
+        fuzz_say(str_text(&o.text));
         if (o.n_unsupported)
             check_reasons(&o);
         else

@@ -28,6 +28,7 @@ static void check_taken(struct records *r, int64_t records)
     FUZZ_CHECK(records_export(r, &all, &out, &n, &e), "%s", e.text);
     if (!records_import(r, "again", str_text(&out), out.len, NULL, &again, &e))
         fail("an export is refused: %s", e.text);
+    fuzz_say(str_text(&out));
     FUZZ_CHECK(again.records == 0 && again.known == records, "%lld are new in the same export",
                (long long)again.records);
     str_free(&out);

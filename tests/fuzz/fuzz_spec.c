@@ -78,6 +78,8 @@ static void check_canonical(struct arena *a, const struct graph *g)
         fail("the canonical \"%s\" is refused: %s", g->spec, e.text);
     graph_print(&text, g);
     graph_print(&text_again, again);
+    fuzz_say(g->spec);
+    fuzz_say(str_text(&text));
     FUZZ_CHECK(streq(g->spec, again->spec), "\"%s\" is not canonical", g->spec);
     FUZZ_CHECK(streq(str_text(&text), str_text(&text_again)), "\"%s\" is another graph", g->spec);
     str_free(&text);
@@ -91,6 +93,7 @@ static void check_simplified(struct arena *a, const struct graph *g)
     struct err e = {0};
     unsigned all = (1u << simplify_n_passes()) - 1;
     FUZZ_CHECK(simplify_graph(a, g, all, &simple, NULL, &e), "\"%s\": %s", g->spec, e.text);
+    fuzz_say(simple->spec);
     for (int t = 0; t < g->n_tensors; t++) {
         const struct tensor *x = &g->tensor[t];
         if (x->role != TENSOR_INPUT && x->role != TENSOR_OUTPUT)
@@ -114,6 +117,7 @@ static void check_program(struct arena *a, const char *spec)
         fail("\"%s\" has no loop nest: %s", spec, e.text);
     program_print_access(&out, p);
     func_print(&out, f);
+    fuzz_say(str_text(&out));
     str_free(&out);
 }
 

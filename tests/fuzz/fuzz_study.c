@@ -36,12 +36,16 @@ static void report(const struct study *s)
         fuzz_error(&e);
         return;
     }
+    r->seconds = 0;                      /* the rest of a report is always the same */
     study_text(&text, r);
     study_json(&json, r);
     for (int m = 0; m < s->n_metrics; m++)
         if (!study_chart(&svg, r, m, CHART_SCRIPT, &e))
             fuzz_error(&e);
     FUZZ_CHECK(text.len > 0, "a report without a text");
+    fuzz_say(str_text(&text));
+    fuzz_say(str_text(&json));
+    fuzz_say(str_text(&svg));
     FUZZ_CHECK(study_report_check(s, "report.json", str_text(&json), &e),
                "a study does not take its own report: %s\n%s", e.text, str_text(&json));
     str_free(&text);
@@ -59,6 +63,7 @@ int fuzz_study(const uint8_t *data, size_t n)
     if (study_parse("fuzz.yaml", text, n, &s, &e)) {
         study_list_text(&list, &s, 1, 80);
         study_list_json(&list, &s, 1);
+        fuzz_say(str_text(&list));
         if (is_small(s))
             report(s);
         study_free(s);

@@ -23,10 +23,19 @@ char *fuzz_line(const uint8_t **data, size_t *n)
     return line;
 }
 
+struct str *fuzz_said;
+
+void fuzz_say(const char *text)
+{
+    if (fuzz_said)
+        str_printf(fuzz_said, "%s\n", text);
+}
+
 void fuzz_error(const struct err *e)
 {
     struct str out = {0};
     err_print(&out, e);
     FUZZ_CHECK(e->text[0] && out.len > 0, "an error without a text");
+    fuzz_say(str_text(&out));
     str_free(&out);
 }

@@ -46,6 +46,7 @@ static void round_trip(const struct session *s)
         fail("what was written is refused:\n%s%s", str_text(&out), str_text(&text));
     }
     same_session(s, t);
+    fuzz_say(str_text(&text));
     session_yaml_in(t, NULL, &again);
     same_text("file", str_text(&text), str_text(&again));
     session_free(t);

@@ -9,6 +9,7 @@ static int64_t random_divisor(struct rng *r, int64_t n)
     return f;
 }
 
+/* Each number is drawn in a statement of its own: compilers evaluate arguments in any order. */
 const char *random_layout_step(struct arena *a, struct rng *r, const struct program *p)
 {
     int t = (int)rng_range(r, 0, p->graph->n_tensors - 1);
@@ -27,8 +28,8 @@ const char *random_layout_step(struct arena *a, struct rng *r, const struct prog
     }
     case 8: {
         static const char *const dims[] = { "K", "I", "KH", "KW" };
-        str_printf(&s, "loop rfactor %s %s %d", name, dims[rng_range(r, 0, 3)],
-                   (int)rng_range(r, 2, 4));
+        const char *dim = dims[rng_range(r, 0, 3)];
+        str_printf(&s, "loop rfactor %s %s %d", name, dim, (int)rng_range(r, 2, 4));
         break;
     }
     case 7:
@@ -43,15 +44,16 @@ const char *random_layout_step(struct arena *a, struct rng *r, const struct prog
         for (int i = 0; i < l->rank; i++)
             str_printf(&s, " %s", l->dim[i == d ? other : i == other ? d : i]);
         break;
-    case 4:
-        str_printf(&s, "layout unfold %s %s tile=%d stride=%d", name, l->dim[d], (int)rng_range(r,
-                   1, 5),
-                   (int)rng_range(r, 1, 4));
+    case 4: {
+        int tile = (int)rng_range(r, 1, 5), stride = (int)rng_range(r, 1, 4);
+        str_printf(&s, "layout unfold %s %s tile=%d stride=%d", name, l->dim[d], tile, stride);
         break;
-    case 5:
-        str_printf(&s, "layout pad %s %s before=%d after=%d", name, l->dim[d], (int)rng_range(r, 0,
-                   1), (int)rng_range(r, 0, 2));
+    }
+    case 5: {
+        int before = (int)rng_range(r, 0, 1), after = (int)rng_range(r, 0, 2);
+        str_printf(&s, "layout pad %s %s before=%d after=%d", name, l->dim[d], before, after);
         break;
+    }
     default:
         if (d + 1 < l->rank)
             str_printf(&s, "layout fuse %s %s %s", name, l->dim[d], l->dim[d + 1]);
@@ -72,10 +74,11 @@ const char *random_loop_step(struct arena *a, struct rng *r, const struct progra
     const struct axis *x = &s->axis[rng_range(r, 0, s->n_axes - 1)], *y = &s->axis[rng_range(r, 0,
                                               s->n_axes - 1)];
     switch (rng_range(r, 0, 13)) {
-    case 13:
-        return arena_printf(a, "loop prefetch %s %s at=%s ahead=%d", s->name,
-                            p->graph->tensor[rng_range(r, 0, p->graph->n_tensors - 1)].name,
-                            x->name, (int)rng_range(r, 1, 3));
+    case 13: {
+        const char *read = p->graph->tensor[rng_range(r, 0, p->graph->n_tensors - 1)].name;
+        return arena_printf(a, "loop prefetch %s %s at=%s ahead=%d", s->name, read, x->name,
+                            (int)rng_range(r, 1, 3));
+    }
     case 12: return arena_printf(a, "loop stream %s", s->name);
     case 10: return arena_printf(a, "loop inline %s", p->stage[rng_range(r, 0,
                                  p->graph->n_nodes - 1)]->name);
