@@ -42,8 +42,6 @@ int cli_open(const struct cli *c, struct opened *out);
 /* Like cli_open, but if an ONNX model has unsupported nodes, prints the list of all its nodes, sets
  * out->session to NULL, and returns EXIT_FINE for `show` and EXIT_LACKS for other commands. */
 int cli_open_or_list(const struct cli *c, struct opened *out);
-/* Whether a session is a network: a model or a network file, of several kernels, without steps. */
-bool cli_is_network(const struct session *s);
 /* If --kernel is given, opens the kernel that --kernel names as a session of its own, frees the
  * network *s, and stores the kernel's session in *s. */
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e);

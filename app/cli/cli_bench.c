@@ -14,6 +14,7 @@
 #include "profile/measure/network_compare.h"
 #include "profile/measure/outside.h"
 #include "profile/measure/program_text.h"
+#include "sessions/file/model_path.h"
 #include "sessions/file/session_network.h"
 #include "sessions/file/session_place.h"
 #include "sessions/report/report.h"
@@ -57,7 +58,7 @@ static bool open_contender(struct bench_call *b, int i, int *n_kernels, struct e
         ++*n_kernels;
         return cli_open_kernel(b->cli, &b->session[i], e);
     }
-    if (ok && cli_is_network(b->session[i])) {
+    if (ok && session_opens_as_network(b->session[i])) {
         ok = cli_takes(b->cli, b->session[i], e);
         b->n_networks++;
     }
@@ -70,9 +71,9 @@ static bool one_kind(const struct bench_call *b, struct err *e)
     int network = 0, kernel = 0;
     if (b->n_networks == 0 || b->n_networks == b->n)
         return true;
-    while (!cli_is_network(b->session[network]))
+    while (!session_opens_as_network(b->session[network]))
         network++;
-    while (cli_is_network(b->session[kernel]))
+    while (session_opens_as_network(b->session[kernel]))
         kernel++;
     err_set(e, ERR_SYNTAX, "%.120s is a network, and %.120s is a single kernel",
             b->cli->args->word.data[network], b->cli->args->word.data[kernel]);
@@ -296,7 +297,7 @@ static void add_warnings(struct str *out, const struct bench_call *b)
         noisy = noisy || latency_noisy(&b->result[i].m.latency);
     for (int i = 0; i < b->n; i++) {
         const struct graph *other = history_current(b->session[i]->history)->program->base;
-        if (!streq(other->spec, g->spec))
+        if (!model_specs_same(other->spec, g->spec))
             str_printf(out, "note: %c is another %s than A (%.4g and %.4g MFLOP), so the ratio"
                        " does not compare schedules of one %s\n", 'A' + i, what,
                        1e-6 * other->flops, 1e-6 * g->flops, what);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "sessions/file/model_path.h"
 #include "sessions/file/session_place.h"
 
 #define MOST_ROWS 16                      /* most rounds to print; if there are more, a sample */
@@ -16,7 +17,7 @@ bool cli_follow_open(const struct args *a, const struct session *tuned, struct f
         return true;
     if (!session_place_open(name, NULL, of, e))
         return false;
-    if (!streq(history_spec((*of)->history), history_spec(tuned->history))) {
+    if (!model_specs_same(history_spec((*of)->history), history_spec(tuned->history))) {
         err_set(e, ERR_SYNTAX, "--follow: %s is a session of %s, not of the operator to tune", name,
                 history_spec((*of)->history));
         return err_fix(e, "make it of this operator: tilescope expert OPERATOR -o FILE.yaml");

@@ -218,9 +218,8 @@ int cli_network_run(const struct cli *c, struct opened *o, const struct measure_
     return code;
 }
 
-/* Checks the network and exports it; `values` receives its data. A missing folder is made before
- * the check, because the check takes long: if the folder cannot be written, the user should know
- * at once. If nothing is exported, the new folder is removed. */
+/* Checks the network and exports it; `values` receives its data. If nothing is exported, a new
+ * folder is removed. */
 static bool export_to(const struct cli *c, const struct opened *o, const char *folder,
                       struct network_values *values, struct str *out, struct err *e)
 {
@@ -228,9 +227,8 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
     struct measure_opts mo = {0};
     const struct network *net;
     struct network_measurement m;
-    bool there = file_exists(folder);
-    const char *one = arena_printf(a, "%s/main.c", folder);
-    bool ok = args_measure(c->args, &mo, e) && dir_make(folder, e) && file_may_write(one, e)
+    bool made = false;
+    bool ok = args_measure(c->args, &mo, e) && network_export_folder(folder, &made, e)
            && measure(a, c, o, &mo, values, &net, &m, e);
     if (ok && m.outcome != OUTCOME_OK)
         ok = err_set(e, ERR_WRONG, "%s", m.reason);
@@ -240,12 +238,10 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
             .target = target_or_host(mo.target), .threads = mo.threads,
         };
         ok = network_export(net, values, &x, folder, e);
-        str_printf(out, "%s: %d kernels, each verified; check and time the library with\n"
-                   "make -C ", folder, net->n_tasks);
-        export_put_word(out, folder);
-        str_add(out, " check\n");
+        network_export_said(out, net, folder, "\n");
+        str_add_char(out, '\n');
     }
-    if (!ok && !there)
+    if (!ok && made)
         rmdir(folder);                    /* does nothing unless the folder is empty */
     arena_free(a);
     return ok;

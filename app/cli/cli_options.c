@@ -36,16 +36,11 @@ static const struct { enum opt opt; int commands; } only[] = {
     { OPT_THREADS, IN_EXPORT }, { OPT_SEED, IN_EXPORT },
 };
 
-bool cli_is_network(const struct session *s)
-{
-    return (s->of_model || s->network) && session_is_network(s);
-}
-
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e)
 {
     const struct args *a = c->args;
     /* with --steps, a network is measured as one program */
-    bool network = cli_is_network(s) && !args_has(a, OPT_STEPS);
+    bool opens = session_opens_as_network(s), network = opens && !args_has(a, OPT_STEPS);
     int command = 1 << a->cmd;
     if (network && a->cmd == CMD_EXPERT) {
         err_set(e, ERR_SYNTAX, "expert works on one operator, but this is a network, whose "
@@ -59,7 +54,6 @@ bool cli_takes(const struct cli *c, const struct session *s, struct err *e)
         err_set(e, ERR_SYNTAX, "--%s: %s", args_opt[refused[i].opt].name, refused[i].why);
         return err_fix(e, "%s", refused[i].fix);
     }
-    bool opens = session_opens_as_network(s);
     for (int i = 0; i < COUNT_OF(only) && !opens; i++)
         if (args_has(a, only[i].opt) && only[i].commands & command)
             return err_set(e, ERR_SYNTAX, "--%s of %s is only for networks, and this is one "

@@ -403,7 +403,7 @@ static int find_view(const char *name)
 /* Refuses a view that shows one kernel if the session is a network. */
 static bool is_for(int v, const struct session *s, struct err *e)
 {
-    if (!view[v].single || !cli_is_network(s))
+    if (!view[v].single || !session_opens_as_network(s))
         return true;
     err_set(e, ERR_SYNTAX, "--what %s shows one kernel, but this is a network", view[v].name);
     return err_fix(e, "--kernel K --what %s", view[v].name);
@@ -414,7 +414,7 @@ static void note_spill(const struct cli *c, const struct opened *o, int v)
     const struct target *t = NULL;
     struct err ignored;
     bool code = view[v].show == show_nest || view[v].show == show_c || view[v].show == show_asm;
-    if (code && !cli_is_network(o->session) && args_target(c->args, &t, &ignored))
+    if (code && !session_opens_as_network(o->session) && args_target(c->args, &t, &ignored))
         cli_note_spill(current(o), t);
 }
 
@@ -449,7 +449,7 @@ int cli_show(const struct cli *c)
     int code = view[v].show == show_graph ? cli_open_or_list(c, &o) : cli_open(c, &o);
     if (!o.session)
         return code;
-    if (!what && cli_is_network(o.session))
+    if (!what && session_opens_as_network(o.session))
         v = find_view("network");
     const char *path = args_value(c->args, OPT_OUTPUT);
     bool ok = is_for(v, o.session, &e)

@@ -13,6 +13,7 @@
 #include "profile/child/device.h"
 #include "profile/measure/meters.h"
 #include "profile/measure/program_text.h"
+#include "sessions/export/network_export.h"
 #include "sessions/file/machine_file.h"
 
 const struct job_info job_info[JOB_COUNT] = {
@@ -206,12 +207,35 @@ static bool find_stopped(struct app_job *j)
     return found;
 }
 
+/* Writes the measured network of j to the folder j->other, with these data. */
+static bool export_network(struct app_job *j, const struct network_values *values)
+{
+    const struct network_measurement *m = j->network->measured;
+    const struct network_export_opts o = {
+        .name = network_export_name(j->network->arena, j->other), .session = j->session,
+        .target = target_host(), .threads = j->threads,
+    };
+    if (m->outcome != OUTCOME_OK)
+        return err_set(&j->e, ERR_WRONG, "%s", m->reason);
+    if (!network_export(j->network->net, values, &o, j->other, &j->e))
+        return false;
+    network_export_said(&j->text, j->network->net, j->other, " ");
+    return true;
+}
+
 static bool make_network(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
+    struct network_values values = {0};
+    bool made = false, exports = j->kind == JOB_NETWORK_RUN && j->other;
     struct network_order o = {
         j->recipe, j->chosen ? j->chosen : "", j->accuracy, j->threads, j->kind == JOB_NETWORK_RUN,
+        exports ? &values : NULL,
     };
-    j->network = network_make(&o, pr, c, &j->e);
+    if (!exports || network_export_folder(j->other, &made, &j->e))
+        j->network = network_make(&o, pr, c, &j->e);
+    if (exports && !(j->network && export_network(j, &values)) && made)
+        rmdir(j->other);                  /* does nothing unless the folder is empty */
+    network_values_free(&values);
     return j->network != NULL;
 }
 

@@ -23,7 +23,7 @@
  * (ORDER CODE).
  *
  * MACHINE measures the machine model and stores it.  NETWORK builds a network; NETWORK_RUN also
- * measures it; NETWORK_TUNE tunes all its kernels.  OPEN reads an ONNX file.  LENS makes the cache
+ * measures it, and can export it; NETWORK_TUNE tunes all its kernels.  OPEN reads an ONNX file.  LENS makes the cache
  * lens.  CURES and FORECAST predict the misses after each row of app_job.text.  STOPPED looks for a
  * stopped search in the records. */
 #define JOB_KINDS(X) \
@@ -88,7 +88,8 @@ struct app_job {
     unsigned baselines;          /* IN: MEASURE (other jobs ignore it): see struct measure_opts */
     struct job_settings set;     /* IN: jobs that compile, measure or simulate a program */
     struct tuning_opts tune;     /* IN: TUNE, STOPPED; its texts are constants */
-    /* IN: COMPARE: recipe of A; FORECAST: recipe of the preview; NULL: no preview */
+    /* IN: COMPARE: recipe of A; FORECAST: recipe of the preview; NULL: no preview; NETWORK_RUN: the
+     * folder to export to, or NULL */
     char *other;
     int from;                    /* IN: BISECT: number of steps of the earlier state */
     double patience;             /* IN: FORECAST: its time limit is multiplied by this (0: by 1) */
@@ -99,15 +100,17 @@ struct app_job {
     struct err e;                /* if not ok; ERR_CANCEL after a cancel */
     struct measurement m;        /* MEASURE; m.sim.detail is `detail` */
     struct sim_detail *detail;
-    /* C, ASM, SASS: the code; BISECT, NETWORK_TUNE: a sentence on the result.  IN: CURES, FORECAST:
-     * the rows to predict, each ended by JOB_END_ROW */
+    /* C, ASM, SASS: the code; BISECT, NETWORK_TUNE: a sentence on the result, as in a NETWORK_RUN
+     * that has exported (if it has not, `e` says why).  IN: CURES, FORECAST: the rows to predict,
+     * each ended by JOB_END_ROW */
     struct str text;
     struct arena *mem;           /* owns `lines`; CURES, FORECAST: also each cure[].line */
     struct code_lines lines;     /* the loops to which the lines of `text` belong */
     struct port_pressure ports;  /* ASM: port pressure of the hottest loop */
     struct machine_model *model; /* MACHINE: the model */
     struct network_made *network;        /* NETWORK, NETWORK_RUN: the network */
-    /* OPEN: the session; NETWORK_TUNE: a session of the network with its new schedules */
+    /* OPEN: the session; NETWORK_TUNE: a session of the network with its new schedules; IN:
+     * NETWORK_RUN that exports: no more than the names of the model's inputs and outputs */
     struct session *session;
     struct network_live *live;   /* IN: NETWORK_TUNE: a reference */
     double seconds;              /* IN: NETWORK_TUNE: time of the search */

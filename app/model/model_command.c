@@ -1,5 +1,5 @@
 /* Runs a line: an own command of the app (appcmd.def), or a step or command of the history. */
-#include "app/model/model.h"
+#include "app/model/model_network_export.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "app/model/appcmd.h"
 #include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
-#include "sessions/export/export_command.h"
 
 static void copy_doc(struct model *m)
 {
@@ -247,8 +246,8 @@ static bool refuse_module(struct model *m)
 
 bool model_command_fits(const struct model *m, int id)
 {
-    bool saves = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE;
-    return m->session || !appcmd_info((enum app_command)id)->session || (m->network && saves);
+    bool whole = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE || id == APP_EXPORT;
+    return m->session || !appcmd_info((enum app_command)id)->session || (m->network && whole);
 }
 
 /* Whether a line is an operator, such as `c2d n=1 ...`, or a graph.  Its first word has n bytes. */
@@ -307,7 +306,8 @@ static bool run_app_on(struct model *m, enum app_command id, const char *arg)
     case APP_MEASURE_FRESH: return measure_fresh(m);
     case APP_BRANCHES:   return show_branches(m);
     case APP_TITLE:      return set_title(m, arg);
-    case APP_EXPORT:     return model_export(m, arg);
+    case APP_EXPORT:
+        return model_shows_network(m) ? model_network_export(m, arg) : model_export(m, arg);
     case APP_SNAPSHOT:
     case APP_DUMP:       return model_dump(m, arg);
     case APP_COPY:       copy_doc(m); return true;
@@ -386,28 +386,6 @@ static void say_note(struct model *m, const char *said)
         m->message.stays = more_stays;
     }
     str_free(&note);
-}
-
-/* Refuses the command `export` for a network, because only `tilescope export` exports networks.
- * Says how to export the network, or one of its kernels.  If the network is saved, copies the
- * command line to the clipboard. */
-static bool refuse_export(struct model *m)
-{
-    const struct session *s = m->network->session;
-    struct str fix = {0};
-    bool saved = s->path[0] && !s->dirty;
-    str_printf(&fix, "%stilescope export ", saved ? "" : "save it with s, then ");
-    export_put_word(&fix, s->path[0] ? s->path : "FILE.yaml");
-    str_add(&fix, " -o FOLDER");
-    str_clear(&m->out.copy);
-    if (saved) {
-        str_add(&m->out.copy, str_text(&fix));
-        str_add(&fix, " (copied to the clipboard, if this terminal allows it)");
-    }
-    str_add(&fix, "; or Enter opens a kernel, and there `export FILE.c` writes it alone");
-    model_say_error(m, "a network becomes a C library, by the command line", str_text(&fix));
-    str_free(&fix);
-    return false;
 }
 
 /* Whether a line is a command that binds a key or records lines in other programs.  False for the
@@ -551,8 +529,6 @@ bool model_command(struct model *m, const char *line)
         model_kernel_open(m);
     if (model_shows_network(m) && model_network_takes(line))
         return model_network_step(m, line);
-    if (model_shows_network(m) && id == APP_EXPORT)
-        return refuse_export(m);
     bool fits = id >= 0 && model_command_fits(m, id);
     if (model_shows_network(m) && !fits)
         return model_say_error(m, "this needs a kernel: the network itself takes no steps but "

@@ -182,8 +182,7 @@ static void offer_commands(struct word_list *w, const struct model *m)
             offer(w, row.name, row.help);
     }
     for (int i = 0; i < APP_COUNT; i++) {
-        /* opens: in a network, tune opens a kernel first, and export says how to export */
-        bool opens = m->network && (i == APP_TUNE || i == APP_EXPORT);
+        bool opens = m->network && i == APP_TUNE;        /* a kernel first */
         bool other = i == APP_MODULE && !model_shows_network(m);
         if ((opens || model_command_fits(m, i)) && !other)
             offer(w, appcmd_info((enum app_command)i)->name,

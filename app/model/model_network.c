@@ -2,7 +2,7 @@
  * stay until the network is closed, so that a kernel that is opened again has its history.  When
  * the user leaves a kernel whose steps have changed, the steps are copied into the network's
  * session; then the network is built again, and must be measured again. */
-#include "app/model/model.h"
+#include "app/model/model_network_export.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +76,7 @@ void model_network_close(struct model *m)
     vec_free(&n->undone);
     session_free(n->session);
     str_free(&n->why);
+    str_free(&n->export);
     str_free(&n->opened);
     network_live_drop(n->live);
     free(n);
@@ -434,6 +435,7 @@ bool model_network_cancel(struct model *m)
                                   : "measuring cancelled; m measures again");
     n->outdated = n->outdated || n->build_wanted;
     n->build_wanted = n->measure_wanted = false;
+    str_clear(&n->export);
     m->data_stamp++;
     return true;
 }
@@ -468,6 +470,8 @@ struct app_job *model_network_job(const struct model *m, const struct desired_jo
     j->accuracy = n->session->accuracy;
     j->live = w->kind == JOB_NETWORK_TUNE ? network_live_keep(n->live) : NULL;
     j->seconds = n->tune_s;
+    if (w->kind == JOB_NETWORK_RUN && n->export.len > 0)
+        model_network_export_job(n, j);
     return j;
 }
 
@@ -556,9 +560,11 @@ void model_networked(struct model *m, struct app_job *j)
     str_clear(&n->why);
     if (j->ok) {
         take_made(m, j);
+        model_network_exported(m, j);
         return;
     }
     n->measure_wanted = false;
+    str_clear(&n->export);
     str_add(&n->why, j->e.text);
     model_error(m, &j->e);
 }

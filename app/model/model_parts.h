@@ -104,6 +104,7 @@ struct app_network {
     struct str opened;  /* the open kernel at its opening, in the form of app_kernel.was */
     int tag;  /* tag of the jobs that build and measure it; changes with the network */
     bool build_wanted, measure_wanted;   /* whether to build it; to measure it */
+    struct str export;  /* the folder to export to once it is measured; "": it is not exported */
     bool outdated;  /* whether a cancelled build left `made` without the latest steps */
     struct network_live *live;           /* the last search of all kernels; NULL: none */
     bool tune_wanted;                    /* whether a search of tune_s seconds should run */

@@ -14,8 +14,15 @@ struct network_made {
 };
 
 /* The network to make.  chosen: schedules of some of its kernels (sessions/file/kernels_text.h).
- * accuracy: of the experts (struct experts).  measure: whether to measure it, too. */
-struct network_order { const char *spec, *chosen; double accuracy; int threads; bool measure; };
+ * accuracy: of the experts (struct experts).  measure: whether to measure it, too; `values` (may be
+ * NULL) then receives its data. */
+struct network_order {
+    const char *spec, *chosen;
+    double accuracy;
+    int threads;
+    bool measure;
+    struct network_values *values;
+};
 
 /* Builds a network, and measures it if ordered.  NULL with *e: an error or a cancel. */
 struct network_made *network_make(const struct network_order *o, const struct progress *pr,

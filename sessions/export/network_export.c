@@ -11,6 +11,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 #include "kernels/gen/names.h"
+#include "sessions/export/export_command.h"
 #include "sessions/export/export_code.h"
 #include "sessions/export/template.h"
 
@@ -495,4 +496,23 @@ bool network_export(const struct network *net, const struct network_values *valu
     str_free(&l.weights);
     arena_free(l.a);
     return ok;
+}
+
+bool network_export_folder(const char *folder, bool *made, struct err *e)
+{
+    struct str one = {0};
+    *made = !file_exists(folder);
+    str_printf(&one, "%s/main.c", folder);
+    bool ok = dir_make(folder, e) && file_may_write(str_text(&one), e);
+    str_free(&one);
+    return ok;
+}
+
+void network_export_said(struct str *out, const struct network *net, const char *folder,
+                         const char *gap)
+{
+    str_printf(out, "%s: %d kernel%s, each verified; check and time the library with%smake -C ",
+               folder, net->n_tasks, net->n_tasks == 1 ? "" : "s", gap);
+    export_put_word(out, folder);
+    str_add(out, " check");
 }

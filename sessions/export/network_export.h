@@ -34,4 +34,11 @@ const char *network_export_name(struct arena *a, const char *path);
  * not write. */
 bool network_export(const struct network *net, const struct network_values *values,
                     const struct network_export_opts *o, const char *folder, struct err *e);
+/* Makes the folder if it is missing (then *made is set), and checks that files can be written
+ * there.  Call this before the measurement, which takes long. */
+bool network_export_folder(const char *folder, bool *made, struct err *e);
+/* Appends "lib: 13 kernels, each verified; check and time the library with", `gap` and "make -C lib
+ * check". */
+void network_export_said(struct str *out, const struct network *net, const char *folder,
+                         const char *gap);
 #endif

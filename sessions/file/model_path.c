@@ -54,3 +54,19 @@ void model_paths_from_file(struct str *out, const char *spec, const char *sessio
 {
     spec_map_files(out, spec, from_file, (void *)(uintptr_t)session);
 }
+
+static void no_path(void *ctx, const char *path, struct str *out)
+{
+    (void)ctx, (void)path, (void)out;
+}
+
+bool model_specs_same(const char *a, const char *b)
+{
+    struct str x = { 0 }, y = { 0 };
+    spec_map_files(&x, a, no_path, NULL);
+    spec_map_files(&y, b, no_path, NULL);
+    bool same = streq(str_text(&x), str_text(&y));
+    str_free(&x);
+    str_free(&y);
+    return same;
+}

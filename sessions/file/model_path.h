@@ -11,4 +11,7 @@ void model_paths_to_file(struct str *out, const char *spec, const char *session)
 /* Appends spec with its paths changed from those in the session file `session` to those in
  * memory. */
 void model_paths_from_file(struct str *out, const char *spec, const char *session);
+/* Whether two texts are the same except for their paths.  The text has a hash of the data beside
+ * each path. */
+bool model_specs_same(const char *a, const char *b);
 #endif

@@ -99,6 +99,11 @@ net=sessions/examples/resnet8.onnx
 t 0 '^B  resnet8.onnx +[0-9.]+ [mun]s .* [01]\.[0-9]+ \([01]' bench "$net" "$net" "${quick[@]}"
 t 0 '^[0-9]+ rounds, 1 thread' bench "$net" "$net" "${quick[@]}"
 t 0 '' bench "$net" "$net" "${quick[@]}" --assert 'contenders.B.ratio.high > 0'
+# the same model by another path, and a session of a graph that `run` opens as a network
+"$TILESCOPE" import "$net" -o "$dir/imported.yaml"
+t 0 '^B  imported.yaml .* [01]\.[0-9]+ \([01]' bench "$PWD/$net" "$dir/imported.yaml" "${quick[@]}"
+same 'it is the same network' 0 "$(grep -c 'another network' <<< "$out")"
+t 0 '^network: +13 kernels' show "$dir/imported.yaml"
 t 2 'resnet8.onnx is a network, and gmm m=24 k=16 n=32 is a single kernel' bench "$net" "$gmm"
 t 2 'compare networks with each other; --kernel K' bench "$gmm" "$net"
 peer='echo ready; while read a s; do sleep 0.002; echo times 1e-6; done'

@@ -131,26 +131,52 @@ static void golden(struct model *m, int w, int h, const char *name)
     assert_int_equal(chdir(was), 0);
 }
 
-/* The command that exports a network is copied, once it names a file. */
-static void export_is_copied(void **state)
+/* `export FOLDER` measures a network and writes its library, with the model's names. */
+static void export_writes_a_library(void **state)
 {
     (void)state;
     struct model *m = network_on(NET);
-    hand_in(m, false);
-    type_line(m, "export lib");
-    assert_shows(m, "save it with s, then tilescope export FILE.yaml -o FOLDER");
-    model_resize(m, 300, 24);
-    assert_shows(m, "; or Enter opens a kernel, and there `export FILE.c` writes it alone");
-    assert_int_equal(m->out.copy.len, 0);
-    type_line(m, "w exported.yaml");
-    type_line(m, "export lib");
-    assert_string_equal(str_text(&m->out.copy), "tilescope export exported.yaml -o FOLDER");
-    assert_shows(m, "copied to the clipboard");
-    unlink("exported.yaml");
-    type_line(m, "w my net.yaml");
-    type_line(m, "export lib");
-    assert_string_equal(str_text(&m->out.copy), "tilescope export 'my net.yaml' -o FOLDER");
-    unlink("my net.yaml");
+    session_add_port(m->network->session, "x", "model/in");
+    model_resize(m, 160, 30);
+    hand_in(m, true);
+    type_line(m, "export lib.c");
+    assert_shows(m, "a network becomes a folder with a C library");
+    type_line(m, "export a library");
+    assert_shows(m, "then its C library is written to a library");
+    run_jobs(m);
+    assert_shows(m, "kernels, each verified; check and time the library with make -C 'a library'");
+    assert_true(file_exists("a library/a_library_kernels.c"));
+    struct str text = {0};
+    struct err e;
+    assert_true(file_read("a library/a_library.h", 1 << 20, &text, &e));
+    assert_non_null(strstr(str_text(&text), "model_in"));
+    str_free(&text);
+    assert_int_equal(m->network->export.len, 0);
+    assert_int_equal(system("make -s -C 'a library' check > check.txt && grep -q right check.txt"),
+                     0);
+    model_free(m);
+}
+
+/* A folder that cannot be written is refused before the measurement; the network stays. */
+static void export_to_no_folder(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    hand_in(m, true);
+    const struct network_made *before = m->network->made;
+    fclose(fopen("a file", "w"));
+    type_line(m, "export a file");
+    run_jobs(m);
+    assert_shows(m, "a file");
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    assert_false(m->network->measure_wanted);
+    assert_ptr_equal(m->network->made, before);
+    unlink("a file");
+    type_line(m, "export elsewhere");
+    press(m, "Esc");
+    assert_int_equal(m->network->export.len, 0);
+    run_jobs(m);
+    assert_false(file_exists("elsewhere"));
     model_free(m);
 }
 
@@ -1368,7 +1394,8 @@ static void checks_fit_the_time_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(export_is_copied),
+        cmocka_unit_test(export_writes_a_library),
+        cmocka_unit_test(export_to_no_folder),
         cmocka_unit_test(measuring_again_says_the_change),
         cmocka_unit_test(shares_above_the_peak), cmocka_unit_test(shares_count_what_is_executed),
         cmocka_unit_test(lists_of_kernels),
