@@ -369,11 +369,12 @@ static void put_tensors(struct doc *d, const struct network_task *t, int width)
 {
     struct str text = {0};
     for (int i = 0; i < t->func->n_params; i++) {
-        const struct tensor *x = tensor_of(t, i);
-        if (!x)
+        int tensor = t->func->buffer[i].tensor;
+        if (!tensor_of(t, i))
             continue;
-        str_printf(&text, "%s%s ", text.len ? ", " : "", x->name);
-        put_layout(&text, t->program->layout[t->func->buffer[i].tensor]);
+        /* the name that steps use: "Ker_wino" where an algorithm transforms the weights */
+        str_printf(&text, "%s%s ", text.len ? ", " : "", t->program->graph->tensor[tensor].name);
+        put_layout(&text, t->program->layout[tensor]);
     }
     measurement_doc_row(d, "layouts:", STYLE_PLAIN, 0, &text, width);
 }
