@@ -39,6 +39,17 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
 {
     if (p->loop < 0)
         return;
+    if (p->every == 0) {
+        str_printf(out, "In each iteration of %s, %s touches ", l->loop[p->loop].axis,
+                   l->site[p->by].text);
+        add_count(out, p->trips, "line");
+        str_add(out, " that are ");
+        add_count(out, p->stride, "byte");
+        str_printf(out, " apart: they lie in %d of %d sets, which hold%s ", p->sets, l->n_sets,
+                   p->sets == 1 ? "s" : "");
+        add_count(out, p->sets * l->ways, "line");
+        return;
+    }
     str_printf(out, "%s moves by ", l->site[p->by].text);
     add_count(out, p->stride, "byte");
     if (p->every > 1)

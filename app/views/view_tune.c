@@ -28,12 +28,14 @@ static bool put_stopped(struct model *m, struct doc *d, int width)
 static void put_nothing(struct model *m, struct doc *d, int width)
 {
     if (!put_stopped(m, d, width))
-        doc_wrap(d, STYLE_PLAIN, "Nothing has been tuned in this session yet.", width - 2, 0);
+        doc_wrap(d, STYLE_PLAIN, "Nothing has been tuned since this session was opened.",
+                 width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, "t searches layouts and loops together for a faster schedule, from "
              "where the session is. t makes 1000 trials, 0300t makes 300. The search runs in the "
              "background; at the end the best schedule is the session, or a branch when there "
-             "are steps already. Everything measured is kept: after a stop, t continues.",
+             "are steps already. Everything measured is kept: after a stop, t continues. At the "
+             "step where an earlier search began, t with its number of trials shows it again.",
              width - 2, 0);
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, ":tune 300 time=60 strategy=evo has the choices, :help tune says how "

@@ -8,6 +8,7 @@
 #define MOST_TILE 64  /* most iterations of a tile's loop, for a tile that splits two loops */
 #define MOST_AGAIN 2                      /* most loops that are tried as the loop around a tile */
 #define ROOM 0.75                         /* share of L1 that a tile may take */
+#define LANES (-1)                        /* in the place of a loop of the lens: see add_lanes */
 
 struct curing {
     const struct program *p;
@@ -336,18 +337,26 @@ static int64_t extent_of(const struct around *r, int i)
     return r->s->axis[r->axis[i]].extent;
 }
 
+/* The steps of an access along a loop, or along its lanes (loop LANES). */
+static struct walk_way steps_of(const struct lens *l, int site, int loop)
+{
+    const struct lens_site *s = &l->site[site];
+    return loop == LANES ? (struct walk_way){ 1, { { s->apart, s->pieces } } }
+                         : lens_steps(l, site, loop);
+}
+
 /* Returns the most iterations of loop i whose lines fit into the share ROOM of the L1 sets that the
  * loop reaches. */
 static int64_t most_of(const struct curing *c, const struct around *r, int i)
 {
-    const struct walk_way *way = lens_way(c->l, r->site, r->loop[i]);
+    const struct walk_way way = steps_of(c->l, r->site, r->loop[i]);
     int64_t most = 1;
-    for (int k = 0; k < way->n; k++) {
-        int64_t sets = lens_sets(c->l, way->part[k].stride);
+    for (int k = 0; k < way.n; k++) {
+        int64_t sets = lens_sets(c->l, way.part[k].stride);
         int64_t room = (int64_t)(ROOM * (double)(sets * c->l->ways));
-        if (room < way->part[k].trips)
+        if (room < way.part[k].trips)
             return most * room;
-        most *= way->part[k].trips;
+        most *= way.part[k].trips;
     }
     return most;
 }
@@ -381,6 +390,45 @@ static void tile_two(struct curing *c, const struct around *r, int around, int i
     }
 }
 
+/* Splits loop `around`, whose iterations move an access along its line, into parts of one line, and
+ * loop i inside it into as many iterations as the sets of the access hold: the next iteration then
+ * finds all lines, as in a transposition. */
+static void tile_square(struct curing *c, const struct around *r, int around, int i)
+{
+    int64_t step = distance(c->l, r->site, r->loop[around]), n = extent_of(r, i);
+    if (step == 0)
+        return;
+    int64_t a = divisor(extent_of(r, around), c->l->line_bytes / step);
+    int64_t b = divisor(n, least_of(MOST_TILE, most_of(c, r, i)));
+    if (a > 1 && b > 1 && a < extent_of(r, around) && b < n)
+        add_tile(c, r, around, around, a, i, b);
+}
+
+/* Adds the innermost loop of the stage if it became the lanes of the access, which are far apart
+ * (its index in the lens is then LANES).  Returns whether there are at least two loops. */
+static bool add_lanes(const struct curing *c, struct around *r)
+{
+    const struct lens_site *of = &c->l->site[r->site];
+    int last = r->s ? r->s->n_axes - 1 : 0;
+    if (r->s && of->apart > 0 && r->n < MAX_DIMS && r->s->axis[last].extent == of->pieces
+        && (r->n == 0 || r->axis[r->n - 1] != last)) {
+        r->axis[r->n] = last;
+        r->loop[r->n++] = LANES;
+    }
+    return r->n > 1;
+}
+
+/* Whether one iteration of loop `around` touches lines that L1 does not hold: they are too many, or
+ * those of the access lie in too few sets. */
+static bool overflows(const struct curing *c, const struct around *r, int around)
+{
+    int64_t n = extent_of(r, around);
+    bool few = false;
+    for (int i = around + 1; i < r->n; i++)
+        few = few || most_of(c, r, i) < steps_of(c->l, r->site, r->loop[i]).part[0].trips;
+    return few || !fits(c, r, around, around, n, around, n);
+}
+
 /* Finds the loops whose next iteration accesses the same lines again, but whose lines of one
  * iteration do not fit into L1.  For the innermost MOST_AGAIN of them, adds tiles of the loops
  * inside. */
@@ -388,18 +436,22 @@ static void add_tiles(struct curing *c, int site)
 {
     struct around r;
     int tried = 0;
-    if (!find_around(c, site, &r))
+    find_around(c, site, &r);
+    if (!add_lanes(c, &r))
         return;
     for (int around = r.n - 2; around >= 0 && tried < MOST_AGAIN; around--) {
         if (extent_of(&r, around) < 2 || distance(c->l, site, r.loop[around]) >= c->l->line_bytes
-            || fits(c, &r, around, around, extent_of(&r, around), around, extent_of(&r, around)))
+            || !overflows(c, &r, around))
             continue;
         tried++;
         for (int i = around + 1; i < r.n; i++)
-            if (distance(c->l, site, r.loop[i]) > 0)
-                tile_one(c, &r, around, i);
+            if (r.loop[i] == LANES || distance(c->l, site, r.loop[i]) > 0) {
+                if (r.loop[i] != LANES)
+                    tile_one(c, &r, around, i);
+                tile_square(c, &r, around, i);
+            }
         for (int i = around + 1; i < r.n; i++)
-            for (int k = i + 1; k < r.n; k++)
+            for (int k = i + 1; k < r.n && r.loop[k] != LANES; k++)
                 if (distance(c->l, site, r.loop[i]) > 0 && distance(c->l, site, r.loop[k]) > 0)
                     tile_two(c, &r, around, i, k);
     }

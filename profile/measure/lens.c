@@ -192,15 +192,23 @@ static void find_stride(const struct lens_run *r, struct lens_pair *p)
 {
     int n;
     const struct walk_loop *loop = walk_loops(r->walk, &n);
-    for (int i = walk_site_loop(r->walk, p->by); i >= 0; i = loop[i].parent) {
-        const struct walk_way *way = lens_way(r->l, p->by, i);
+    const struct lens_site *s = &r->l->site[p->by];
+    const struct walk_part lanes = { s->apart, s->pieces };
+    bool alone = s->loop >= 0 && lens_steps(r->l, p->by, s->loop).part[0].stride != s->apart;
+    p->every = 0;
+    if (alone && takes_few_sets(r->l, &lanes, p)) {
+        p->loop = s->loop;
+        return;
+    }
+    for (int i = s->loop; i >= 0; i = loop[i].parent) {
+        const struct walk_way way = lens_steps(r->l, p->by, i);
         p->every = 1;
-        for (int k = 0; k < way->n; k++) {
-            if (takes_few_sets(r->l, &way->part[k], p)) {
+        for (int k = 0; k < way.n; k++) {
+            if (takes_few_sets(r->l, &way.part[k], p)) {
                 p->loop = i;
                 return;
             }
-            p->every *= way->part[k].trips;
+            p->every *= way.part[k].trips;
         }
     }
 }
@@ -265,7 +273,7 @@ static void take_buffers(struct lens_run *r, const struct func *f, const unsigne
     l->buffer = b;
 }
 
-static void take_code(struct lens_run *r)
+static void take_code(struct lens_run *r, const struct func *f)
 {
     struct lens *l = r->l;
     const struct site *site = walk_sites(r->walk, &l->n_sites);
@@ -278,10 +286,12 @@ static void take_code(struct lens_run *r)
         int64_t bytes, lines;
         walk_site_reach(r->walk, i, l->line_bytes, &bytes, &lines);
         bool joined = lines >= (bytes + l->line_bytes - 1) / l->line_bytes;
+        int64_t last = bytes - f->buffer[site[i].buffer].type->bytes, gaps = joined ? 1 : lines - 1;
         s[i] = (struct lens_site){
             .text = arena_strdup(l->arena, site[i].text), .buffer = site[i].buffer,
             .node = in >= 0 ? loop[in].node : -1, .loop = in, .is_store = site[i].is_store,
             .bytes = joined ? bytes : 1, .pieces = joined ? 1 : lines,
+            .apart = joined || last % gaps != 0 ? 0 : last / gaps,
         };
         for (int k = 0; k < l->n_loops; k++)
             way[i * l->n_loops + k] = walk_way(r->walk, i, k);
@@ -437,7 +447,7 @@ bool lens_open(const struct program *p, const struct lens_opts *o, const struct 
         walk_limit(r.walk, 0, c);
         open_lines(&r, base, end);
         take_buffers(&r, f, base);
-        take_code(&r);
+        take_code(&r, f);
         struct lens_path path = { .walk = r.walk, .base = base, .cache = &l->cache,
                                   .n_sets = l->n_sets, .ways = l->ways,
                                   .first_set = l->first_set, .first_line = r.first_line,

@@ -40,11 +40,13 @@ struct lens_buffer {
     bool is_tile;                         /* a local copy or accumulator: it has no layout */
 };
 /* An access in the code. loop: the innermost loop around it, or -1. In one iteration of that loop,
- * the access touches `pieces` pieces of `bytes` bytes; no two pieces share a line. */
+ * the access touches `pieces` pieces of `bytes` bytes; no two pieces share a line. apart: the
+ * distance in bytes from each piece to the next, as between lanes that are rows of a matrix; 0:
+ * there is one piece, or the distances differ. */
 struct lens_site {
     const char *text;
     int buffer, node, loop;
-    int64_t bytes, pieces;
+    int64_t bytes, pieces, apart;
     bool is_store;
 };
 struct lens_loop { const char *axis; int node, parent; int64_t trips; };
@@ -54,7 +56,8 @@ struct lens_loop { const char *axis; int node, parent; int64_t trips; };
  * lines are in set number `set`. held: how many ways of this set held lines of the buffer of
  * `other` at a recent miss of the pair. loop: the loop whose iterations bring `by` back to few
  * sets; -1: unknown. Every `every` iterations, this loop moves `by` by `stride` bytes. After
- * `trips` such positions the moves start again. These positions lie in `sets` sets. */
+ * `trips` such positions the moves start again. These positions lie in `sets` sets. every 0: the
+ * positions are the lanes of `by`, all in one iteration. */
 struct lens_pair {
     int site, by;
     int64_t count;
@@ -118,6 +121,9 @@ bool lens_open(const struct program *p, const struct lens_opts *o, const struct 
 void lens_free(struct lens *l);
 /* Returns how a loop moves an access. */
 const struct walk_way *lens_way(const struct lens *l, int site, int loop);
+/* Like lens_way, but for the innermost loop, also counts the pieces of the access as iterations if
+ * the loop goes on where the last piece ends: a loop of 4 times 64 lanes has 256 iterations. */
+struct walk_way lens_steps(const struct lens *l, int site, int loop);
 /* Returns by how many bytes the second iteration of a loop moves an access. If lens_way has only
  * one part, every iteration moves the access by this distance. */
 int64_t lens_stride(const struct lens *l, int site, int loop);

@@ -17,6 +17,17 @@ const struct walk_way *lens_way(const struct lens *l, int site, int loop)
     return &l->way[site * l->n_loops + loop];
 }
 
+struct walk_way lens_steps(const struct lens *l, int site, int loop)
+{
+    const struct lens_site *s = &l->site[site];
+    struct walk_way way = *lens_way(l, site, loop);
+    if (loop == s->loop && s->apart > 0 && way.part[0].stride == s->apart * s->pieces) {
+        way.part[0].stride = s->apart;
+        way.part[0].trips *= s->pieces;
+    }
+    return way;
+}
+
 int64_t lens_stride(const struct lens *l, int site, int loop)
 {
     return lens_way(l, site, loop)->part[0].stride;

@@ -686,6 +686,31 @@ static void assert_reason(const struct lens *l, const char *want)
     str_free(&text);
 }
 
+/* The lanes of a load that lie in different rows: a loop goes on where they end, or does not. */
+static void lanes_in_few_sets(void **state)
+{
+    struct arena *a = arena_new();
+    struct cured c;
+    (void)state;
+    struct lens *l = lens_on(a, "transpose n=256 c=256 perm=21");
+    assert_reason(l, "Inp[64*n.v + n][c] moves by 1 024 bytes with each N: 256 iterations use 4 of "
+                     "64 sets, which hold 32 lines.");
+    lens_free(l);
+    l = lens_on(a, "transpose n=64 c=256 perm=21");
+    assert_reason(l, "In each iteration of C, Inp[n][c] touches 64 lines that are 1 024 bytes "
+                     "apart: they lie in 4 of 64 sets, which hold 32 lines.");
+    lens_free(l);
+    cure("transpose n=256 c=256 perm=21", &c);
+    assert_cures(&c, "loop split Transpose C 16\nloop split Transpose N 16\n"
+                 "loop reorder Transpose C.0 N.0 C.1 N.1", 8192);
+    cured_free(&c);
+    cure("transpose n=64 c=256 perm=21", &c);
+    assert_cures(&c, "loop split Transpose C 16\nloop split Transpose N 16\n"
+                 "loop reorder Transpose C.0 N.0 C.1 N.1", 2048);
+    cured_free(&c);
+    arena_free(a);
+}
+
 static void sentences(void **state)
 {
     struct arena *a = arena_new();
@@ -844,7 +869,7 @@ int main(void)
         cmocka_unit_test(registers_come_first), cmocka_unit_test(cures_capacity),
         cmocka_unit_test(pads_come_after_orders),
         cmocka_unit_test(cures_have_times),
-        cmocka_unit_test(nests_are_joined), cmocka_unit_test(sentences),
+        cmocka_unit_test(nests_are_joined), cmocka_unit_test(lanes_in_few_sets), cmocka_unit_test(sentences),
         cmocka_unit_test(says_why_nothing_helps), cmocka_unit_test(ranking),
         cmocka_unit_test(golden),
     };

@@ -257,7 +257,7 @@ static void test_advice(void **state)
     assert_shows(m, "Tuning this ended early, after 40 of 100 trials: t goes on with it.");
     m->tuner.has_old = false;
     m->data_stamp++;
-    assert_shows(m, "Nothing has been tuned in this session yet.");
+    assert_shows(m, "Nothing has been tuned since this session was opened.");
     assert_hides(m, "Tuning this ended early");
     type_line(m, "bogus");
     assert_shows(m, ":bogus");

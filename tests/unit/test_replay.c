@@ -255,6 +255,8 @@ static void cures_are_listed(void **state)
         { "c2d n=1 i=16 h=14 w=14 o=64 k=1", "4K/4/64", { "loop reorder Conv N H W I O" } },
         { "dep n=1 c=16 h=20 w=20 k=3 p=1", "2K/2/64", { NULL } },
         { "transpose n=1 c=64 h=64 w=1 perm=1324", "4K/4/64", { NULL } },
+        { "transpose n=256 c=256 perm=21", "32K/8/64", { NULL } },
+        { "transpose n=1 c=64 h=8 w=64 perm=1342", "32K/8/64", { NULL } },
         { "softmax m=32 n=128", "4K/4/64", { NULL } },
     };
     struct str out = {0};

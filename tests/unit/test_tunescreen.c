@@ -206,7 +206,7 @@ static void commands_are_checked(void **state)
     struct model *m = model_on(GMM);
     struct desired_job w;
     press(m, "9");
-    assert_shows(m, "Nothing has been tuned in this session yet.");
+    assert_shows(m, "Nothing has been tuned since this session was opened.");
     assert_shows(m, "the end the best schedule is the session, or a branch");
     for (int i = 0; i < COUNT_OF(row); i++) {
         assert_false(model_command(m, row[i].line));
