@@ -23,9 +23,9 @@
  * (ORDER CODE).
  *
  * MACHINE measures the machine model and stores it.  NETWORK builds a network; NETWORK_RUN also
- * measures it, and can export it; NETWORK_TUNE tunes all its kernels.  OPEN reads an ONNX file.  LENS makes the cache
- * lens.  CURES and FORECAST predict the misses after each row of app_job.text.  STOPPED looks for a
- * stopped search in the records. */
+ * measures it, and can export it; NETWORK_TUNE tunes all its kernels.  OPEN reads an ONNX file.
+ * LENS makes the cache lens.  CURES and FORECAST predict the misses after each row of app_job.text.
+ * STOPPED looks for a stopped search in the records. */
 #define JOB_KINDS(X) \
     X(MEASURE, MEASURE, STATE, "measuring") \
     X(C, TEXT, STATE, "writing C") \

@@ -31,6 +31,22 @@ static int by_word(const void *x, const void *y)
     return strcmp(a->word, b->word);
 }
 
+/* Whether the screen may open a file of this name. */
+static bool opens(const char *name)
+{
+    return str_ends(name, ".yaml") || str_ends(name, ".yml") || str_ends(name, ".onnx");
+}
+
+/* Leaves only the folders and the files that the screen may open, if there are any. */
+static void keep_sessions(struct word_list *w)
+{
+    int n = 0;
+    for (int i = 0; i < w->found.len; i++)
+        if (str_ends(w->found.data[i].word, "/") || opens(w->found.data[i].word))
+            w->found.data[n++] = w->found.data[i];
+    w->found.len = n > 0 ? n : w->found.len;
+}
+
 /* Offers the files and folders that continue the prefix, sorted by name.  Leaves out hidden ones
  * unless a dot was typed. */
 static void offer_files(struct word_list *w)
@@ -216,8 +232,12 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
     static const char *const onoff[] = {"on", "off"};
     static const char *const compiler[] = { "gcc", "clang", "default" };
     switch ((int)id) {
-    case APP_WRITE: case APP_WRITE_QUIT: case APP_OPEN: case APP_EXPORT: case APP_DUMP:
-    case APP_SNAPSHOT: case APP_SOURCE:
+    case APP_OPEN:
+        offer_files(w);
+        keep_sessions(w);
+        break;
+    case APP_WRITE: case APP_WRITE_QUIT: case APP_EXPORT: case APP_DUMP: case APP_SNAPSHOT:
+    case APP_SOURCE:
         offer_files(w);
         break;
     case APP_NEW:

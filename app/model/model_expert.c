@@ -101,9 +101,10 @@ static bool choose(struct model *m, struct arena *a, int number, struct err *e)
     model_edited(m);
     struct str note = {0};
     model_contract_note(p, before, &note);
+    const char *chosen = expert_chosen_text(a, s);
     if (ok && m->message.kind != MESSAGE_ERROR)
-        model_info(m, "%s, %s: %d steps on branch %s; u undoes one%s%s", s->expert->id,
-                   expert_chosen_text(a, s), s->n,
+        model_info(m, "%s%s%s: %d steps on branch %s; u undoes one%s%s", s->expert->id,
+                   chosen[0] ? ", " : "", chosen, s->n,
                    history_branch(h, history_branch_index(h))->name, note.len ? "; " : "",
                    str_text(&note));
     str_free(&note);

@@ -215,6 +215,16 @@ bool history_keeps_undone(const struct history *h)
     return b->at != b->tip && history_precious(h, b->tip, b->at);
 }
 
+/* Returns the first undone state of the current branch if its step is applied and has this text;
+ * -1: it has not. */
+static int undone_again(struct history *h, const char *step)
+{
+    int len, at;
+    const int *path = history_path(h, h->current, &len, &at);
+    const struct state *s = at + 1 < len ? history_state(h, path[at + 1]) : NULL;
+    return s && !s->held && streq(s->step, step) ? s->id : -1;
+}
+
 bool history_apply(struct history *h, const char *line, struct err *e)
 {
     const struct step *step;
@@ -226,9 +236,14 @@ bool history_apply(struct history *h, const char *line, struct err *e)
             err_where(e, NULL, 0, e->at.col, line);
         return false;
     }
+    int id = undone_again(h, step->text);
+    if (id >= 0) {
+        history_here(h)->at = id;
+        return true;
+    }
     if (history_keeps_undone(h))
         history_keep(h, history_here(h)->tip, history_here(h)->tip);
-    int id = history_add(h, history_here(h)->at, step->text, next, NULL);
+    id = history_add(h, history_here(h)->at, step->text, next, NULL);
     history_here(h)->at = history_here(h)->tip = id;
     return true;
 }

@@ -46,7 +46,9 @@ int history_position(const struct history *h);
 
 /* Applies a step to the current state.  The branch then continues from there, and loses its undone
  * states.  If one of the undone states was measured, and no other branch has the last of them, an
- * automatic branch "NAME~1" keeps them.  A refused step changes nothing. */
+ * automatic branch "NAME~1" keeps them.  If the first undone state has just this step, it becomes
+ * the current state instead, with its measurement, and the others stay undone.  A refused step
+ * changes nothing. */
 bool history_apply(struct history *h, const char *line, struct err *e);
 /* Whether a new step would keep the undone steps on a branch "NAME~1". */
 bool history_keeps_undone(const struct history *h);

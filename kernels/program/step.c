@@ -388,6 +388,8 @@ static bool parse_words(const struct parser *p, const struct syntax *sy, struct 
     for (int i = first; i < p->n; i++) {
         if (p->word[i].quoted) {
             err_set(p->e, ERR_SYNTAX, "only the notation of \"layout set\" is quoted");
+            if (s->kind == STEP_SET)
+                err_fix(p->e, "layout %s", p->line + strspn(p->line, " "));
             return fails_at_word(p, i);
         }
         if (strchr(p->word[i].text, '=')) {

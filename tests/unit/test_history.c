@@ -75,6 +75,8 @@ static void test_moves(void **state)
         { "loop parallel C M; loop unroll C K; goto 0; goto 2", "*main: M K" },
         { "loop parallel C M; undo; loop unroll C K", "*main: K" },
         { "loop parallel C M; !; undo; loop unroll C K", "*main: K | main~1: M" },
+        { "loop parallel C M; !; undo; loop parallel C M", "*main: M" },
+        { "loop parallel C M; loop unroll C K; !; undo 2; loop parallel C M", "*main: M [K]" },
         { "loop parallel C M; loop unroll C K; !; undo 2; loop unroll C N",
           "*main: N | main~1: M K" },
         { "loop parallel C M; !; undo; loop unroll C K; !; undo; loop unroll C N",
@@ -346,8 +348,9 @@ static void test_random_walk(void **state)
             struct model_branch *br = &m.branches.data[m.current];
             if (rng_range(&r, 0, 1) == 0) {
                 if (br->at < MODEL_STEPS && history_apply(h, steps[s], &e)) {
+                    bool again = br->at < br->n && br->step[br->at] == s;
                     br->step[br->at++] = s;
-                    br->n = br->at;
+                    br->n = again ? br->n : br->at;
                 }
             } else if (!model_move(&m, h, &r, 5, &e)) {
                 fail_msg("walk %d, move %d: the model disagrees (%s)", walk, i, e.text);

@@ -869,7 +869,8 @@ int main(void)
         cmocka_unit_test(registers_come_first), cmocka_unit_test(cures_capacity),
         cmocka_unit_test(pads_come_after_orders),
         cmocka_unit_test(cures_have_times),
-        cmocka_unit_test(nests_are_joined), cmocka_unit_test(lanes_in_few_sets), cmocka_unit_test(sentences),
+        cmocka_unit_test(nests_are_joined), cmocka_unit_test(lanes_in_few_sets),
+        cmocka_unit_test(sentences),
         cmocka_unit_test(says_why_nothing_helps), cmocka_unit_test(ranking),
         cmocka_unit_test(golden),
     };

@@ -1404,6 +1404,15 @@ static void test_completes_every_file(void **state)
     assert_int_equal(c.n, 300);
     assert_true(str_ends(c.item[0].word, "/f000.yaml"));
     assert_true(str_ends(c.item[299].word, "/f299.yaml"));
+    /* other files are offered where there is nothing to open */
+    fclose(fopen(arena_printf(a, "%s/f000.npz", folder), "w"));
+    fclose(fopen(arena_printf(a, "%s/g.txt", folder), "w"));
+    model_complete(m, a, arena_printf(a, "e %s/f000", folder), &c);
+    assert_int_equal(c.n, 1);
+    model_complete(m, a, arena_printf(a, "e %s/g", folder), &c);
+    assert_int_equal(c.n, 1);
+    model_complete(m, a, arena_printf(a, "w %s/f000", folder), &c);
+    assert_int_equal(c.n, 2);
     arena_free(a);
     model_free(m);
 }
@@ -1699,8 +1708,14 @@ static void test_copies_are_told(void **state)
     m->cores = 2;
     press(m, "u p");
     assert_shows(m, "parallel, but measuring with 1 thread");
-    press(m, "p p");
+    press(m, "p");
+    type_line(m, "loop parallel Conv H");
     assert_hides(m, "measuring with 1 thread");
+    model_resize(m, 160, 30);
+    type_line(m, "loop inline Inp");
+    type_line(m, "layout unfold Inp H tile=4 stride=2");
+    assert_shows(m, "Inp is computed where it is read (loop inline), so its layout acts");
+    assert_hides(m, "Inp is stored");
     model_free(m);
 }
 
