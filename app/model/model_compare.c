@@ -197,9 +197,31 @@ bool model_compare_shown(const struct model *m)
     return m->session && m->focus == PANE_SIDE && m->view[PANE_SIDE] == VIEW_COMPARE;
 }
 
+#define DIFFERENCE_BELOW 3                /* rows above a difference that was gone to */
+
+/* Moves the cursor to the next difference in this direction. */
+static bool go_to_difference(struct model *m, int direction)
+{
+    struct pane_doc *p = &m->pane[VIEW_COMPARE];
+    int n = p->doc.lines.len, i = p->scroll.cursor + direction;
+    bool texts = model_compare_shown(m) && m->marking.what != MARKING_ABLATION
+              && m->marking.state >= 0;
+    while (texts && i >= 0 && i < n && p->doc.lines.data[i].id < 0)
+        i += direction;
+    if (!texts || i < 0 || i >= n)
+        return model_say_error(m, texts ? direction > 0 ? "there is no difference below"
+                               : "there is no difference above" : "no texts are compared here",
+                               texts ? "" : "Space marks a state, = compares with it");
+    p->scroll.cursor = i;
+    p->scroll.top = i > DIFFERENCE_BELOW ? i - DIFFERENCE_BELOW : 0;
+    return true;
+}
+
 bool model_compare(struct model *m, const char *arg)
 {
     struct marking *k = &m->marking;
+    if (streq(arg, "difference") || streq(arg, "back"))
+        return go_to_difference(m, arg[0] == 'd' ? 1 : -1);
     int found = strcaseeq(arg, "ablation") ? MARKING_ABLATION : -1;
     for (int i = 0; i < COMPARE_OF_COUNT; i++)
         if (strcaseeq(arg, compare_of_name[i]))
@@ -219,7 +241,7 @@ bool model_compare(struct model *m, const char *arg)
         k->what = found;
     else if (k->what == MARKING_ABLATION && (k->state >= 0 || old))
         k->what = COMPARE_NEST;           /* the comparison is asked for, not the ablation */
-    if (!model_compare_shown(m))
+    if (!model_compare_shown(m) || found >= 0)
         m->pane[VIEW_COMPARE].scroll = (struct scroll){0};
     bool again = model_compare_shown(m) && !arg[0] && model_pair_fits(m);
     model_show_view(m, VIEW_COMPARE);

@@ -228,7 +228,8 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
     static const char *const focus[] = {"next", "prev", "steps", "view"};
     static const char *const lens[] = { "next", "prev", "forward", "back", "conflict", "loop",
                                         "from", "apply" };
-    static const char *const compare[] = {"nest", "c", "asm", "ablation", "next"};
+    static const char *const compare[] = { "nest", "c", "asm", "ablation", "next", "difference",
+                                           "back" };
     static const char *const onoff[] = {"on", "off"};
     static const char *const compiler[] = { "gcc", "clang", "default" };
     switch ((int)id) {

@@ -204,7 +204,7 @@ void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum co
     bool beside = width >= COMPARE_SIDE_BY_SIDE;
     compare_lines(side, of, &x);
     put_extent(d, &x, of, width);
-    int hidden = 0;
+    int hidden = 0, number = 0;
     for (int i = 0; i < x.row.len;) {
         const struct compare_line *l = &x.row.data[i];
         bool shown = all || near_difference(&x, i);
@@ -213,12 +213,16 @@ void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum co
         if (hidden > 0 && shown)
             doc_end(d);
         hidden = shown ? 0 : hidden + 1;
+        int first = d->lines.len;
+        bool begins = !l->same && (i == 0 || x.row.data[i - 1].same);
         if (shown && beside)
             put_beside(d, l, width);
         else if (shown && !l->same)
             i = put_above(d, &x, i, width) - 1;
         else if (shown)
             put_one(d, STYLE_PLAIN, "  ", l->text[1], width);
+        if (begins)
+            d->lines.data[first].id = number++;
         i++;
     }
     compare_lines_free(&x);

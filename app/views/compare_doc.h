@@ -13,7 +13,7 @@
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
                       const struct compared time[2], int width);
 /* Adds the lines of both texts, aligned. all: also adds the equal lines that are far from a
- * difference. */
+ * difference. The first line of each difference gets its number, from 0, as id. */
 void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
                        bool all, int width);
 /* Adds the misses of the tensors, and of the access sites with the most L1 misses. If a side was

@@ -456,7 +456,7 @@ static void draw_bar(struct model *m, struct grid *g)
                          && key_binding_has(b, K_ENTER);
             bool cure = b->context == KEYS_LENS && streq(b->line, "lens apply");
             bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
-            bool text = streq(b->line, "compare next");
+            bool text = b->context == KEYS_COMPARE;
             bool skip = b == fixed[0] || b == fixed[1] || b == quit || other || shadowed
                      || model_key_refused(m, b) || (cure && !model_lens_on_cure(m))
                      || (search && !m->tuner.out) || (text && m->marking.state < 0);

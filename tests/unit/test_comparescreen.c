@@ -110,6 +110,40 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
 
 /* Times that spread, an interval that decides nothing, and a time that is far from the one of the
  * list of steps are said; = again times both again. */
+/* . and , go from difference to difference; another text begins at its top. */
+static void the_cursor_goes_to_differences(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=8 h=14 w=14 o=32 k=3 p=1");
+    press(m, "=");
+    assert_hides(m, "next difference");   /* nothing is marked */
+    press(m, ".");
+    assert_shows(m, "no texts are compared here");
+    type_line(m, "loop split Inp W 4");
+    type_line(m, "loop split Conv KW 2");
+    type_line(m, "focus steps");
+    press(m, "g Space G =");
+    const struct pane_doc *p = &m->pane[VIEW_COMPARE];
+    int place[20], n = 0;
+    do {
+        press(m, ".");
+        place[n++] = p->scroll.cursor;
+        assert_true(strchr("-+", p->doc.lines.data[p->scroll.cursor].text[0]));
+    } while (n < 2 || (n < COUNT_OF(place) && place[n - 1] > place[n - 2]));
+    assert_shows(m, "there is no difference below");
+    n--;
+    assert_true(n > 2 && n < COUNT_OF(place) - 1);
+    for (int i = n - 2; i >= 0; i--) {
+        press(m, ",");
+        assert_int_equal(p->scroll.cursor, place[i]);
+    }
+    press(m, ",");
+    assert_shows(m, "there is no difference above");
+    press(m, "Space");
+    assert_int_equal(p->scroll.cursor, 0);
+    model_free(m);
+}
+
 static void noisy_comparisons_are_said(void **state)
 {
     (void)state;
@@ -473,6 +507,7 @@ int main(void)
         cmocka_unit_test(comparisons_follow_the_settings),
         cmocka_unit_test(the_current_branch_names_a_state),
         cmocka_unit_test(bisect_names_the_step),
+        cmocka_unit_test(the_cursor_goes_to_differences),
         cmocka_unit_test(noisy_comparisons_are_said),
         cmocka_unit_test(ablation_has_a_row_per_step),
         cmocka_unit_test(ablation_names_steps_that_cannot_act),
