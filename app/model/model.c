@@ -73,7 +73,7 @@ void model_free(struct model *m)
         code_text_free(&m->code[i]);
     struct str *text[] = {
         &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->covered,
-        &m->overwrite,
+        &m->manual, &m->overwrite,
         &m->out.copy, &m->out.dump, &m->opening, &m->pasted, &m->pasted_of,
         &m->refused,
     };

@@ -141,8 +141,9 @@ struct model {
     struct prompt prompt;
     struct message message;
     /* search: the words searched for in the focused document.  filter: the words that rows of the
-     * list of help must have.  covered: `search` before help was opened. */
-    struct str search, filter, covered;
+     * list of help must have.  covered: `search` before help was opened.  manual: the texts of all
+     * topics, each ended by '\f', once one was searched; some take a while to make. */
+    struct str search, filter, covered, manual;
     int search_from, search_jumps;  /* line and n_jumps when an incremental search began */
     /* The last match.  cursor: the cursor's line after the search; in a list, it can differ. */
     struct found { const struct pane_doc *in; int line, cursor; } found;

@@ -239,17 +239,31 @@ static void put_topics(const struct model *m, struct doc *d, int width)
     str_free(&names);
 }
 
+static void make_manual(struct model *m)
+{
+    for (int i = 0; help_topic_name(i); i++) {
+        help_topic(&m->manual, help_topic_name(i));
+        str_add_char(&m->manual, '\f');
+    }
+}
+
 /* Adds the topics that have the filter only in their text. Does nothing for a filter shorter than
  * LEAST_IN_TEXTS, because nearly all texts contain it. */
-static void put_texts(const struct model *m, struct doc *d, int width)
+static void put_texts(struct model *m, struct doc *d, int width)
 {
     bool heading = false;
     struct str text = {0};
-    for (int i = 0; m->filter.len >= LEAST_IN_TEXTS && help_topic_name(i); i++) {
-        const char *name = help_topic_name(i);
+    if (m->filter.len < LEAST_IN_TEXTS)
+        return;
+    if (m->manual.len == 0)
+        make_manual(m);
+    const char *from = str_text(&m->manual);
+    for (int i = 0; help_topic_name(i); i++) {
+        const char *name = help_topic_name(i), *end = strchr(from, '\f');
         str_clear(&text);
-        if (passes(m, name, help_topic_summary(i), "") || !help_topic(&text, name)
-            || !passes(m, str_text(&text), "", ""))
+        str_add_n(&text, from, (size_t)(end - from));
+        from = end + 1;
+        if (passes(m, name, help_topic_summary(i), "") || !passes(m, str_text(&text), "", ""))
             continue;
         put_heading(d, "Topics whose text has it", &heading);
         put_row(m, d, name, MENU_KEYS, help_topic_summary(i), width, ID_TOPIC + i);
