@@ -1,5 +1,5 @@
-/* Random keys and lines on random operators: every screen is as recorded (digest.h).  Times are made
- * up, and nothing is compiled. */
+/* Random keys and lines on random operators: every screen is as recorded (digest.h).  Times are
+ * made up, and nothing is compiled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
