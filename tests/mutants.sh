@@ -10,6 +10,9 @@
 # compile to the same code, are drawn again (tests/mutate.awk).  The same seed draws the same
 # changes of the same sources.
 #
+# The suites are built with sanitizers, which see what is read out of bounds or never freed.  Those
+# that fail under them without a change as well are not counted.
+#
 # Which suites execute a line says a build with gcov, made once and again when a source differs.
 # A line that it has no count for (a table, a macro) goes to all suites that enter its file.
 set -u
@@ -54,7 +57,8 @@ END
          > "$work/build.log" 2>&1
 }
 build_changed() {
-    make -s CC=gcc CONFIG=mutants ISL="$isl" OPT=-O2 \
+    make -s CC=gcc CONFIG=mutants ISL="$isl" \
+         OPT="-O2 -fsanitize=address,undefined -fno-sanitize-recover=undefined" \
          EXTRA="-Werror=incompatible-pointer-types -Werror=int-conversion" "$@" \
          > "$work/build.log" 2>&1
 }
