@@ -468,45 +468,7 @@ bool model_set_isa(struct model *m, const char *arg);
 bool model_set_sim_budget(struct model *m, const char *arg);
 void model_settings(const struct model *m, struct str *out);  /* appends "isa avx2, threads 4" */
 
-/* model_network.c: a network and its kernels. */
-
-bool model_shows_network(const struct model *m);
-/* Opens the graph of s as a network.  False: s is no network (session_is_network). */
-bool model_network_open(struct model *m, struct session *s /* taken if true */);
-void model_network_close(struct model *m);  /* frees its session and those of its kernels */
-bool model_network(struct model *m, const char *arg);    /* the command `network` */
-int model_kernel(const struct model *m);         /* returns the task under the cursor, or -1 */
-void model_kernel_open(struct model *m);
-/* Opens s, a kernel with the changes that an earlier run has left.  If a kernel is open, s replaces
- * the session of this kernel. */
-void model_kernel_recovered(struct model *m, struct session *s /* taken */);
-/* Copies the steps of the open kernel into the session of the network. */
-void model_kernel_keep(struct model *m);
-/* Returns the number of kernels that have several branches but no file of their own, and whose
- * branches were not given up.  The network's file keeps only one branch of each kernel. */
-int model_network_branches(const struct model *m);
-void model_network_give_up(struct model *m);     /* gives up the other branches of the kernels */
-/* Appends a note on branches and measurements of kernels that the network's file lacks. */
-void model_network_left_out(const struct model *m, struct str *out);
-void model_kernel_leave(struct model *m);  /* shows the network; asks first while a tuner runs */
-void model_network_show(struct model *m);        /* shows the network in place of its kernel */
-void model_network_update(struct model *m);  /* builds the network again, and stops its search */
-/* model_network_steps.c: steps of the network itself. */
-bool model_network_takes(const char *line);      /* whether a line is such a step, undo or redo */
-bool model_network_step(struct model *m, const char *line);      /* runs such a line */
-void model_network_forget_undone(struct app_network *n);         /* frees the undone steps */
-bool model_network_measure(struct model *m);
-/* The command `tune_all`: tunes all kernels for arg seconds ("": 60). */
-bool model_network_tune(struct model *m, const char *arg);
-/* Notices a new text of the search of all kernels.  Pauses it while something else is measured. */
-void model_network_look(struct model *m);
-bool model_network_searches(const struct model *m);  /* whether this search runs unpaused */
-bool model_network_cancel(struct model *m);  /* false: nothing to cancel, or a kernel is shown */
-bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
-struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
-/* Takes over what a search of all kernels found (model_network_tuned.c). */
-void model_network_tuned(struct model *m, struct app_job *j);
-void model_networked(struct model *m, struct app_job *j);  /* takes over the result of the job */
+#include "app/model/network_part.h"
 
 /* model_compare.c: the marked state. */
 

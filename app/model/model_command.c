@@ -1,5 +1,5 @@
 /* Runs a line: an own command of the app (appcmd.def), or a step or command of the history. */
-#include "app/model/model_network_export.h"
+#include "app/model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

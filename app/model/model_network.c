@@ -2,7 +2,7 @@
  * stay until the network is closed, so that a kernel that is opened again has its history.  When
  * the user leaves a kernel whose steps have changed, the steps are copied into the network's
  * session; then the network is built again, and must be measured again. */
-#include "app/model/model_network_export.h"
+#include "app/model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +77,8 @@ void model_network_close(struct model *m)
     session_free(n->session);
     str_free(&n->why);
     str_free(&n->export);
+    str_free(&n->tuned_from);
+    str_free(&n->tuned_to);
     str_free(&n->opened);
     network_live_drop(n->live);
     free(n);
@@ -543,6 +545,8 @@ static void take_made(struct model *m, struct app_job *j)
         n->measure_wanted = n->measure_wanted || (m->autorun && work(n->made->net) < CHEAP_FLOPS);
     }
     j->network = NULL;
+    if (n->tuned_untold && !n->measure_wanted)
+        model_network_say_tuned(m);
 }
 
 void model_networked(struct model *m, struct app_job *j)

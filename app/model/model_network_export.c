@@ -1,4 +1,4 @@
-#include "app/model/model_network_export.h"
+#include "app/model/model.h"
 
 bool model_network_export(struct model *m, const char *folder)
 {

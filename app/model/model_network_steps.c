@@ -38,6 +38,8 @@ static bool undo_steps(struct model *m, long long n)
     struct app_network *net = m->network;
     char *last = NULL;
     int undone = net->undone.len;
+    if (n == 1 && model_network_tuned_undo(m, false))
+        return true;
     while (n-- > 0 && (last = session_network_undo(net->session)) != NULL)
         vec_push(&net->undone, last);
     return net->undone.len > undone ? network_changed(m)
@@ -48,6 +50,8 @@ static bool redo_steps(struct model *m, long long n)
 {
     struct app_network *net = m->network;
     struct err e;
+    if (n == 1 && model_network_tuned_undo(m, true))
+        return true;
     if (net->undone.len == 0)
         return model_say_error(m, "no step of the network was undone", "");
     for (; n > 0 && net->undone.len > 0; n--) {

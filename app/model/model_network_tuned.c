@@ -64,6 +64,47 @@ static void take_first(struct app_network *n, const struct app_job *j)
     n->timed = made;
 }
 
+void model_network_say_tuned(struct model *m)
+{
+    struct app_network *n = m->network;
+    const struct network *net = n->made->net;
+    struct arena *a = arena_new();
+    struct str text = {0}, names = {0};
+    int named = 0;
+    for (int i = 0; i < net->n_tasks; i++)
+        if (!same_choice(a, str_text(&n->tuned_from), str_text(&n->tuned_to), net->task[i].spec))
+            str_printf(&names, "%s%d", named++ ? ", " : "", i);
+    if (m->message.kind == MESSAGE_INFO && m->message.text.len > 0)
+        str_printf(&text, "%s; ", str_text(&m->message.text));
+    str_printf(&text, "the search has changed the steps of kernel%s %s: u takes them back",
+               named == 1 ? "" : "s", str_text(&names));
+    n->tuned_untold = false;
+    if (named > 0)
+        model_info(m, "%s", str_text(&text));
+    m->message.stays = m->message.stays || named > 0;
+    str_free(&text);
+    str_free(&names);
+    arena_free(a);
+}
+
+bool model_network_tuned_undo(struct model *m, bool redo)
+{
+    struct app_network *n = m->network;
+    const struct str *from = redo ? &n->tuned_from : &n->tuned_to;
+    const struct str *to = redo ? &n->tuned_to : &n->tuned_from;
+    if (n->tuned_from.len + n->tuned_to.len == 0 || !streq(str_text(&n->session->kernels), str_text(from)))
+        return false;
+    str_clear(&n->session->kernels);
+    str_add(&n->session->kernels, str_text(to));
+    n->session->dirty = true;
+    n->tuned_untold = false;
+    model_network_update(m);
+    model_keep_safe(m);
+    model_info(m, redo ? "the schedules of the search are back"
+                       : "the schedules of the search are taken back; C-r brings them again");
+    return true;
+}
+
 void model_network_tuned(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
@@ -78,6 +119,11 @@ void model_network_tuned(struct model *m, struct app_job *j)
     char *before = xstrdup(str_text(&n->session->kernels));
     int own = merge_tuned(n, j);
     if (!streq(before, str_text(&n->session->kernels))) {
+        str_clear(&n->tuned_from);
+        str_add(&n->tuned_from, before);
+        str_clear(&n->tuned_to);
+        str_add(&n->tuned_to, str_text(&n->session->kernels));
+        n->tuned_untold = true;
         model_network_update(m);
         /* model_keep_safe would write the autosave of the open kernel, if there is one */
         session_autosave(n->session, &ignored);

@@ -110,6 +110,9 @@ struct app_network {
     bool tune_wanted;                    /* whether a search of tune_s seconds should run */
     double tune_s;
     int tune_tag, tune_of;               /* tag of the search's job; `tag` at its start */
+    /* the chosen schedules before and after the last search that changed them; "": none did */
+    struct str tuned_from, tuned_to;
+    bool tuned_untold;  /* whether to say which kernels these are when the network is measured */
     unsigned live_seen;                  /* version of the search's text on the screen */
     struct str why;                      /* why the last build or measurement failed; or "" */
     VEC(char *) undone;                  /* undone steps of the network, the last undone one last */

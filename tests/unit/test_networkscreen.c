@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "kernels/base/file.h"
+#include "sessions/file/kernels_text.h"
 #include "sessions/report/network_kernel.h"
 #include "sessions/tuning/network_tuning.h"
 #include "tests/unit/fork_child.h"
@@ -1309,6 +1310,46 @@ static void a_search_leaves_changed_kernels_alone(void **state)
     model_free(m);
 }
 
+/* The kernels whose steps a search has changed are named, and u takes these steps back. */
+static void a_search_is_taken_back(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    struct desired_job w;
+    kernels_put(&m->network->session->kernels, "gmm m=8 k=8 n=8", 1,
+                (const char *const[]){ "loop unroll C K" });
+    model_network_update(m);
+    run_jobs(m);
+    press(m, "01T");
+    assert_true(model_desired_job(m, LANE_TUNE, &w) && w.kind == JOB_NETWORK_TUNE);
+    struct app_job *j = model_job(m, &w);
+    assert_true(session_new(TWICE, &j->session, &j->e));
+    str_add(&j->session->kernels, "gmm m=8 k=8 n=8\nloop parallel C M\n\n"
+                                  "softmax d0=8 d1=8 axis=1\nloop parallel Softmax D0\n\n");
+    j->ok = true;
+    model_done(m, j);
+    job_free(j);
+    model_resize(m, 300, 30);
+    run_jobs(m);
+    assert_shows(m, "the search has changed the steps of kernel 0: u takes them back");
+    const struct str *kernels = &m->network->session->kernels;
+    press(m, "u");
+    assert_shows(m, "the schedules of the search are taken back");
+    assert_string_equal(str_text(kernels), "gmm m=8 k=8 n=8\nloop unroll C K\n\n");
+    run_jobs(m);
+    press(m, "u");
+    assert_shows(m, "the network has no step to undo");
+    press(m, "C-r");
+    assert_shows(m, "the schedules of the search are back");
+    assert_non_null(strstr(str_text(kernels), "loop parallel C M"));
+    /* not when other steps were chosen since then */
+    kernels_put(&m->network->session->kernels, "gmm m=8 k=8 n=8", 1,
+                (const char *const[]){ "loop unroll C K" });
+    press(m, "u");
+    assert_shows(m, "the network has no step to undo");
+    model_free(m);
+}
+
 struct ending { struct cancel c; bool searched; };
 
 static void note_end(void *ctx, const struct network_tuning_view *v)
@@ -1433,6 +1474,7 @@ int main(void)
         cmocka_unit_test(all_kernels_are_tuned),
         cmocka_unit_test(a_search_goes_on_behind_a_kernel),
         cmocka_unit_test(a_search_leaves_changed_kernels_alone),
+        cmocka_unit_test(a_search_is_taken_back),
         cmocka_unit_test(a_late_cancel_keeps_what_was_found),
         cmocka_unit_test(checks_fit_the_time_limit),
     };
