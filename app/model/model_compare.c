@@ -139,8 +139,12 @@ bool model_mark(struct model *m, const char *arg)
     struct str name = {0};
     model_state_name(m, state, true, &name);
     add_last_step(m->session->history, branch, state, &name);
-    model_info(m, "marked %s; = compares it with the current %s", str_text(&name),
-               one ? "step, :bisect finds the step in between that matters most" : "branch");
+    if (state == now)
+        model_info(m, "marked %s, where you are; go to another step or branch, then = compares it "
+                   "with this one", str_text(&name));
+    else
+        model_info(m, "marked %s; = compares it with the current %s", str_text(&name),
+                   one ? "step, :bisect finds the step in between that matters most" : "branch");
     str_free(&name);
     return true;
 }

@@ -50,6 +50,7 @@ bool model_blame(struct model *m, const char *arg)
     }
     struct str text = {0};
     blame_loop(&text, m->session->history, s->name, s->axis[axis].name);
+    blame_inside(&text, m->session->history, s->name, s->axis[axis].name);
     model_info(m, "%s", str_text(&text));
     str_free(&text);
     return true;

@@ -349,10 +349,14 @@ static bool start(struct model *m, const char *arg)
                    "the one that ended early", o.budget, stopped);
     struct str from = {0};
     model_state_name(m, state, false, &from);
-    if (!arg[0] && !same && stopped == 0)
-        model_info(m, "%ssearch of %s%d trials from %s; `:tune 100` or 0100t makes 100; x stops",
+    if (!arg[0] && !same && stopped > 0)
+        model_info(m, "goes on with the search of %d trials from %s that ended early; x stops",
+                   stopped, str_text(&from));
+    else if (!arg[0] && !same && stopped == 0)
+        model_info(m, "%ssearch of %s%d trials from %s%s; `:tune 100` or 0100t makes 100; x stops",
                    new ? "the session has changed: a new " : "", o.budget ? "" : "up to ",
-                   o.budget ? o.budget : TUNING_BUDGET, str_text(&from));
+                   o.budget ? o.budget : TUNING_BUDGET, str_text(&from), model_tune_asks(m)
+                   ? " (or the rest of one that ended early there)" : "");
     str_free(&from);
     if (model_program(m)->n_algorithms > 0)
         model_info(m, "searching direct loops; schedules with an algorithm are only compared with "

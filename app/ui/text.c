@@ -151,10 +151,10 @@ void text_bytes(struct str *out, double bytes)
 
 void text_share(struct str *out, double x)
 {
-    if (x < 1.005)
+    if (x < 9.995)
         str_printf(out, "%.0f%%", 100 * x);
     else
-        str_printf(out, "%.1fx", x);
+        str_printf(out, "%.0fx", x);
 }
 
 void text_ms(struct str *out, double ms)

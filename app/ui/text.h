@@ -27,8 +27,8 @@ size_t text_break(const char *s, int width);
 void text_digits(struct str *out, double v);
 /* Appends "256 B", "36.8 KiB" or "3.06 MiB". */
 void text_bytes(struct str *out, double bytes);
-/* Appends a share of a peak: "83%". A share above 1 is written as "1.8x"; such a share occurs if
- * the machine was slower when its peak was measured. */
+/* Appends a share of a peak: "83%". A share above 1 occurs if the machine was slower when its peak
+ * was measured; from 10 on it is written as "12x". */
 void text_share(struct str *out, double x);
 /* Appends "312 ns", "312 us" (with a micro sign), "12.3 ms" or "1.24 s", by text_digits. */
 void text_ms(struct str *out, double ms);

@@ -184,8 +184,9 @@ static void add_conflict(struct str *out, const struct lens *l, int site)
 static void add_few_sets(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     int64_t sets = c->moves >= 0 && c->again >= 0 ? lens_sets(l, c->stride) : l->n_sets;
-    /* The loops inside of the loop `moves` reach the neighbouring sets, too. */
-    if (c->moves >= 0)
+    /* The loops inside of the loop `moves` reach the neighbouring sets, too.  Lanes that count as
+     * its iterations (lens_steps) do not. */
+    if (c->moves >= 0 && c->stride != l->site[c->site].apart)
         sets *= lens_lines(l, c->site, c->moves, 1, NULL);
     if (4 * sets > l->n_sets || sets * l->ways >= c->lines)
         return;

@@ -10,6 +10,7 @@
 #include "explorer/history/command.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
+#include "tests/unit/history_help.h"
 #include "tests/unit/golden.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -527,6 +528,27 @@ static void test_blame(void **state)
 }
 
 /* A layout step replaces the loops H and KH at once: KH.0 comes from KH, but not from H. */
+/* What the loops inside became, by the steps that are not taken back since then. */
+static void test_blame_inside(void **state)
+{
+    (void)state;
+    struct history *h = history_after(GMM, "loop split C M 4; loop reorder C M.0 K M.1 N; "
+                                      "loop unroll C M.1; loop vectorize C N");
+    struct str out = {0};
+    blame_inside(&out, h, "C", "K");
+    assert_string_equal(str_text(&out), "; inside it, step 3 (loop unroll C M.1) set M.1 to unroll"
+                        "; step 4 (loop vectorize C N) set N to vectorize");
+    str_clear(&out);
+    blame_inside(&out, h, "C", "N");
+    assert_string_equal(str_text(&out), "");
+    history_run(h, "loop serial C M.1");
+    blame_inside(&out, h, "C", "M.0");
+    assert_string_equal(str_text(&out), "; inside it, step 4 (loop vectorize C N) set N to "
+                        "vectorize");
+    str_free(&out);
+    history_free(h);
+}
+
 static void test_blame_of_similar_names(void **state)
 {
     (void)state;
@@ -555,7 +577,8 @@ int main(void)
         cmocka_unit_test(test_random_walk),
         cmocka_unit_test(test_completion),
         cmocka_unit_test(test_offered_factors_apply),
-        cmocka_unit_test(test_blame), cmocka_unit_test(test_blame_of_similar_names),
+        cmocka_unit_test(test_blame), cmocka_unit_test(test_blame_inside),
+        cmocka_unit_test(test_blame_of_similar_names),
         cmocka_unit_test(test_help),
     };
     if (getenv("TS_SEED"))

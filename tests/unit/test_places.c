@@ -44,7 +44,7 @@ static void test_arguments(void **state)
         { "view ", 5, "nest access layout C asm profile graph roofline tune compare lens sass" },
         { "view pr", 5, "profile" }, { "  focus ", 8, "next prev steps view" },
         { "lens ", 5, "next prev forward back conflict loop from apply" },
-        { "lens f", 5, "forward from" }, { "compare ", 8, "nest c asm ablation next" },
+        { "lens f", 5, "forward from" }, { "compare ", 8, "nest c asm ablation next difference back" },
         { "auto ", 5, "on off" }, { "theme ", 6, "auto dark light mono" },
         { "columns ", 8, "best median gflops peak threads change vendor misses ok auto" },
         { "columns best m", 13, "median misses" }, { "threads ", 8, "default" },

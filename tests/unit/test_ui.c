@@ -69,7 +69,7 @@ static void test_number_formats(void **state)
         { text_bytes, 3208643, "3.06 MiB" }, { text_bytes, 5368709120.0, "5.00 GiB" },
         { text_bytes, 2199023255552.0, "2.00 TiB" }, { text_bytes, 5497558138880000.0, "5000 TiB" },
         { text_share, 0, "0%" }, { text_share, 0.834, "83%" }, { text_share, 1.004, "100%" },
-        { text_share, 1.006, "1.0x" }, { text_share, 1.8, "1.8x" },
+        { text_share, 1.006, "101%" }, { text_share, 1.8, "180%" }, { text_share, 12.3, "12x" },
         { text_ms, 0.9994e-3, "999 ns" }, { text_ms, 0.9996e-3, "1.00 µs" },
         { text_change, 0.0049, "same" }, { text_change, -0.0049, "same" },
         { text_change, 0.0051, "+1 %" }, { text_change, -0.0051, "-1 %" },
