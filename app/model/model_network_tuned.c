@@ -92,7 +92,8 @@ bool model_network_tuned_undo(struct model *m, bool redo)
     struct app_network *n = m->network;
     const struct str *from = redo ? &n->tuned_from : &n->tuned_to;
     const struct str *to = redo ? &n->tuned_to : &n->tuned_from;
-    if (n->tuned_from.len + n->tuned_to.len == 0 || !streq(str_text(&n->session->kernels), str_text(from)))
+    const char *now = str_text(&n->session->kernels);
+    if (n->tuned_from.len + n->tuned_to.len == 0 || !streq(now, str_text(from)))
         return false;
     str_clear(&n->session->kernels);
     str_add(&n->session->kernels, str_text(to));
