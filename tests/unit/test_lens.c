@@ -700,8 +700,8 @@ static void lanes_in_few_sets(void **state)
     assert_reason(l, "N, the innermost loop, moves it by 4 096 bytes: every iteration needs "
                      "another line. The next iteration of C needs its 1 024 lines again, but by "
                      "then 1 088 lines were touched, and L1 holds 512. Moves of 4 096 bytes reach "
-                     "only 1 of 64 sets, which hold 8 lines: one more would conflict even in an otherwise "
-                     "empty L1.");
+                     "only 1 of 64 sets, which hold 8 lines: one more would conflict even in "
+                     "an otherwise empty L1.");
     lens_free(l);
     l = lens_on(a, "transpose n=64 c=256 perm=21");
     assert_reason(l, "In each iteration of C, Inp[n][c] touches 64 lines that are 1 024 bytes "
