@@ -207,9 +207,9 @@ bool model_compare_shown(const struct model *m)
 static bool go_to_difference(struct model *m, int direction)
 {
     struct pane_doc *p = &m->pane[VIEW_COMPARE];
-    int n = p->doc.lines.len, i = p->scroll.cursor + direction;
     bool texts = model_compare_shown(m) && m->marking.what != MARKING_ABLATION
               && m->marking.state >= 0;
+    int n = p->doc.lines.len, i = p->scroll.cursor + direction;
     while (texts && i >= 0 && i < n && p->doc.lines.data[i].id < 0)
         i += direction;
     if (!texts || i < 0 || i >= n)
@@ -377,7 +377,11 @@ void model_compared(struct model *m, struct app_job *j, int number)
         bisect_print(&k->found, &j->bisection);
         k->found_of[0] = k->from;
         k->found_of[1] = k->to;
-        model_info(m, "%s", str_text(&k->found));
+        /* a refused line stays: the comparison shows what was found, too */
+        if (!m->prompt.open || m->message.kind != MESSAGE_ERROR) {
+            model_echo(m, "bisect");
+            model_info(m, "%s", str_text(&k->found));
+        }
     } else {
         ablation_free(k->ablation);
         k->ablation = j->ablation;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "app/model/appcmd.h"
 #include "app/model/help.h"
 #include "explorer/tune/strategies.h"
@@ -63,7 +64,10 @@ static void offer_files(struct word_list *w)
     for (struct dirent *f = readdir(d); f; f = readdir(d)) {
         if (!str_starts(f->d_name, start) || (f->d_name[0] == '.' && start[0] != '.'))
             continue;
-        bool folder = f->d_type == DT_DIR;
+        struct stat st;
+        bool known = f->d_type != DT_LNK && f->d_type != DT_UNKNOWN;
+        bool folder = known ? f->d_type == DT_DIR
+                    : fstatat(dirfd(d), f->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
         const char *path = arena_printf(w->a, "%s%s%s", dir, f->d_name, folder ? "/" : "");
         offer(w, path, folder ? "folder" : "");
     }

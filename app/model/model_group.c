@@ -119,7 +119,11 @@ static void refuse_both(const char *line, bool legal, const struct err *of_layou
     else if (!legal)
         err_set(e, ERR_NAME, "layout %.*s: %.200s; loop %.*s: %.200s", n, step, of_layout->text, n,
                 step, of_loop->text);
-    err_fix(e, "write layout or loop before %.*s", n, step);
+    const char *fix = of_loop->fix[0] ? of_loop->fix : of_layout->fix;
+    if (!legal && fix[0])
+        err_fix(e, "%s", fix);
+    else
+        err_fix(e, "write layout or loop before %.*s", n, step);
 }
 
 /* Returns the group that the step of a line lacks (model_with_group).  NULL: the step lacks no

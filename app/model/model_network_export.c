@@ -1,5 +1,7 @@
 #include "app/model/model.h"
 
+#include <string.h>
+
 bool model_network_export(struct model *m, const char *folder)
 {
     struct app_network *n = m->network;
@@ -7,8 +9,11 @@ bool model_network_export(struct model *m, const char *folder)
         return model_say_error(m, "a network becomes a folder with a C library",
                                "export FOLDER; Enter opens a kernel, and there `export FILE.c` "
                                "writes it alone");
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/')
+        length--;
     str_clear(&n->export);
-    str_add(&n->export, folder);
+    str_add_n(&n->export, folder, length);
     n->tag = ++m->network_jobs;           /* a measurement under way would not export */
     model_info(m, "the network is measured and checked, then its C library is written to %s",
                folder);

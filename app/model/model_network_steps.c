@@ -33,28 +33,52 @@ static bool network_changed(struct model *m)
     return true;
 }
 
+/* Refuses to change steps that the last search has chosen while another search runs: its result
+ * would be lost. */
+static bool refuse_while_tuned(struct model *m, bool redo)
+{
+    return m->network->tune_wanted && model_network_at_tuned(m->network, redo)
+        && !model_say_error(m, "the kernels are being tuned", "Esc in their list ends that");
+}
+
 static bool undo_steps(struct model *m, long long n)
 {
     struct app_network *net = m->network;
-    char *last = NULL;
-    int undone = net->undone.len;
-    if (n == 1 && model_network_tuned_undo(m, false))
-        return true;
-    while (n-- > 0 && (last = session_network_undo(net->session)) != NULL)
-        vec_push(&net->undone, last);
-    return net->undone.len > undone ? network_changed(m)
-                                    : model_say_error(m, "the network has no step to undo", "");
+    bool tuned = false;
+    int undone = 0;
+    if (refuse_while_tuned(m, false))
+        return false;
+    for (; n > 0; n--, undone++) {
+        bool swapped = model_network_swap_tuned(net, false);
+        char *last = swapped ? NULL : session_network_undo(net->session);
+        if (!swapped && !last)
+            break;
+        if (last)
+            vec_push(&net->undone, last);
+        tuned = tuned || swapped;
+    }
+    if (undone == 0)
+        return model_say_error(m, "the network has no step to undo", "");
+    if (tuned)
+        model_info(m, "the schedules of the search are taken back; C-r brings them again");
+    return network_changed(m);
 }
 
 static bool redo_steps(struct model *m, long long n)
 {
     struct app_network *net = m->network;
     struct err e;
-    if (n == 1 && model_network_tuned_undo(m, true))
-        return true;
-    if (net->undone.len == 0)
+    if (refuse_while_tuned(m, true))
+        return false;
+    if (net->undone.len == 0 && !model_network_at_tuned(net, true))
         return model_say_error(m, "no step of the network was undone", "");
-    for (; n > 0 && net->undone.len > 0; n--) {
+    for (; n > 0; n--) {
+        if (model_network_swap_tuned(net, true)) {
+            model_info(m, "the schedules of the search are back");
+            continue;
+        }
+        if (net->undone.len == 0)
+            break;
         char *line = net->undone.data[net->undone.len - 1];
         if (!session_network_step(net->session, line, &e)) {
             network_changed(m);           /* the earlier steps stay redone */
@@ -78,8 +102,14 @@ bool model_network_step(struct model *m, const char *line)
         return undo_steps(m, n);
     if (redo)
         return redo_steps(m, n);
-    if (!session_network_step(m->network->session, line, &e))
+    struct app_network *net = m->network;
+    bool taken_back = model_network_at_tuned(net, true);
+    if (!session_network_step(net->session, line, &e))
         return model_error(m, &e);
-    model_network_forget_undone(m->network);
+    model_network_forget_undone(net);
+    if (taken_back) {                     /* a new step: the search is not redone any more */
+        str_clear(&net->tuned_from);
+        str_clear(&net->tuned_to);
+    }
     return network_changed(m);
 }

@@ -64,6 +64,21 @@ static void take_first(struct app_network *n, const struct app_job *j)
     n->timed = made;
 }
 
+/* Whether both texts choose the same steps for every kernel. */
+static bool same_choices(const char *x, const char *y)
+{
+    struct arena *a = arena_new();
+    const char *const texts[] = { x, y }, *spec;
+    const char *const *line;
+    bool same = true;
+    int n;
+    for (int i = 0; i < 2; i++)
+        for (const char *at = texts[i]; same && kernels_next(&at, a, &spec, &n, &line);)
+            same = same_choice(a, x, y, spec);
+    arena_free(a);
+    return same;
+}
+
 void model_network_say_tuned(struct model *m)
 {
     struct app_network *n = m->network;
@@ -71,7 +86,8 @@ void model_network_say_tuned(struct model *m)
     struct arena *a = arena_new();
     struct str text = {0}, names = {0};
     int named = 0;
-    for (int i = 0; i < net->n_tasks; i++)
+    bool still = same_choices(str_text(&n->session->kernels), str_text(&n->tuned_to));
+    for (int i = 0; still && i < net->n_tasks; i++)
         if (!same_choice(a, str_text(&n->tuned_from), str_text(&n->tuned_to), net->task[i].spec))
             str_printf(&names, "%s%d", named++ ? ", " : "", i);
     if (m->message.kind == MESSAGE_INFO && m->message.text.len > 0)
@@ -87,22 +103,21 @@ void model_network_say_tuned(struct model *m)
     arena_free(a);
 }
 
-bool model_network_tuned_undo(struct model *m, bool redo)
+bool model_network_at_tuned(const struct app_network *n, bool before)
 {
-    struct app_network *n = m->network;
-    const struct str *from = redo ? &n->tuned_from : &n->tuned_to;
-    const struct str *to = redo ? &n->tuned_to : &n->tuned_from;
-    const char *now = str_text(&n->session->kernels);
-    if (n->tuned_from.len + n->tuned_to.len == 0 || !streq(now, str_text(from)))
+    const struct str *text = before ? &n->tuned_from : &n->tuned_to;
+    return n->tuned_from.len + n->tuned_to.len > 0
+        && same_choices(str_text(&n->session->kernels), str_text(text));
+}
+
+bool model_network_swap_tuned(struct app_network *n, bool redo)
+{
+    if (!model_network_at_tuned(n, redo))
         return false;
     str_clear(&n->session->kernels);
-    str_add(&n->session->kernels, str_text(to));
+    str_add(&n->session->kernels, str_text(redo ? &n->tuned_to : &n->tuned_from));
     n->session->dirty = true;
     n->tuned_untold = false;
-    model_network_update(m);
-    model_keep_safe(m);
-    model_info(m, redo ? "the schedules of the search are back"
-                       : "the schedules of the search are taken back; C-r brings them again");
     return true;
 }
 

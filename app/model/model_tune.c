@@ -342,6 +342,7 @@ static bool start(struct model *m, const char *arg)
         state = t->state;
     }
     int stopped = o.fresh ? 0 : stopped_budget(m, state);
+    bool asks = model_tune_asks(m);
     run(m, &o, state);
     model_show_view(m, VIEW_TUNE);
     if (stopped > 0 && o.budget > 0 && o.budget != stopped)
@@ -355,8 +356,7 @@ static bool start(struct model *m, const char *arg)
     else if (!arg[0] && !same && stopped == 0)
         model_info(m, "%ssearch of %s%d trials from %s%s; `:tune 100` or 0100t makes 100; x stops",
                    new ? "the session has changed: a new " : "", o.budget ? "" : "up to ",
-                   o.budget ? o.budget : TUNING_BUDGET, str_text(&from), model_tune_asks(m)
-                   ? " (or the rest of one that ended early there)" : "");
+                   o.budget ? o.budget : TUNING_BUDGET, str_text(&from), asks ? " (or the rest of one that ended early there)" : "");
     str_free(&from);
     if (model_program(m)->n_algorithms > 0)
         model_info(m, "searching direct loops; schedules with an algorithm are only compared with "

@@ -12,7 +12,8 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
     enum verdict v = row->result.verdict;
     bool other = contract_difference(&note, row->program, a->whole);
     ablation_print(&worth, row);
-    bool beside = text_width(row->text) <= width - WORTH - 4;
+    bool beside = text_width(row->text) <= width - WORTH - 4
+               && text_width(str_text(&worth)) < WORTH;
     doc_printf(d, STYLE_DIM, "%3d ", row->step);
     doc_fit(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), WORTH);
     if (!beside) {                        /* the step gets rows of its own, below */

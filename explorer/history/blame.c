@@ -148,7 +148,8 @@ void blame_inside(struct str *out, const struct history *h, const char *stage, c
     bool first = true;
     for (int i = s ? stage_axis(s, loop) + 1 : 1; s && i > 0 && i < s->n_axes; i++) {
         const struct axis *x = &s->axis[i];
-        int by = x->ann == LOOP_SERIAL ? 0 : annotated_by(h, stage, x->name);
+        bool told = x->ann == LOOP_VECTORIZE || x->ann == LOOP_UNROLL || x->ann == LOOP_PARALLEL;
+        int by = told ? annotated_by(h, stage, x->name) : 0;
         if (by == 0)
             continue;
         int n, at;

@@ -222,7 +222,7 @@ static int undone_again(struct history *h, const char *step)
     int len, at;
     const int *path = history_path(h, h->current, &len, &at);
     const struct state *s = at + 1 < len ? history_state(h, path[at + 1]) : NULL;
-    return s && !s->held && streq(s->step, step) ? s->id : -1;
+    return s && !s->held && streq(s->step, step) && !history_is_behind(h) ? s->id : -1;
 }
 
 bool history_apply(struct history *h, const char *line, struct err *e)

@@ -45,6 +45,9 @@ void history_recall(struct history *h, int state);
  * `below` (excluded): one of these states is measured, and no other branch contains `old`, or
  * states with the same steps whose numbers are as good. */
 bool history_precious(const struct history *h, int old, int below);
+/* Whether a goto has led back from the state after the last change of a past step: the next undo
+ * returns there. */
+bool history_is_behind(struct history *h);
 /* Makes a branch "NAME~1" ("NAME~2", ... if that exists) that ends at state tip, with current state
  * `at`.  Returns its name. */
 const char *history_keep(struct history *h, int tip, int at);

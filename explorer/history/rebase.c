@@ -400,7 +400,20 @@ bool history_insert_earlier(struct history *h, const char *line, struct err *e)
     int n, at;
     history_path(h, h->current, &n, &at);
     int place = latest_place(h, at, line);
-    return place > 0 && history_rebase(h, &(struct rebase){ REBASE_INSERT, place, 0, line }, e);
+    if (place == 0)
+        return false;
+    /* like any other new step, it ends what was undone */
+    struct branch *b = history_here(h);
+    int tip = b->tip;
+    bool keeps = history_keeps_undone(h);
+    b->tip = b->at;
+    if (!history_rebase(h, &(struct rebase){ REBASE_INSERT, place, 0, line }, e)) {
+        b->tip = tip;
+        return false;
+    }
+    if (keeps)
+        history_keep(h, tip, tip);
+    return true;
 }
 
 bool history_apply_held(struct history *h, const char *line, const char *origin, struct err *e)

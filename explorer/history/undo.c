@@ -156,6 +156,11 @@ static bool is_behind(const struct history *h, const struct branch *b, const str
         && history_leads(h, b->at, x->after.at) && history_leads(h, x->after.at, b->tip);
 }
 
+bool history_is_behind(struct history *h)
+{
+    return h->n_done > 0 && is_behind(h, history_here(h), &h->changes.data[h->n_done - 1]);
+}
+
 /* Undoes one thing on branch b.  If b's current state is the one that the last change left: undoes
  * the change.  If it is an earlier one, because of a `goto`: goes to the state that the change
  * left. Else: goes one step back.  b, done: the current branch and &h->n_done; or copies of both,

@@ -208,7 +208,7 @@ static void find_stride(const struct lens_run *r, struct lens_pair *p)
                 p->loop = i;
                 return;
             }
-            p->every *= way.part[k].trips;
+            p->every *= lens_way(r->l, p->by, i)->part[k].trips;
         }
     }
 }

@@ -77,6 +77,13 @@ static void test_moves(void **state)
         { "loop parallel C M; undo; loop unroll C K", "*main: K" },
         { "loop parallel C M; !; undo; loop unroll C K", "*main: K | main~1: M" },
         { "loop parallel C M; !; undo; loop parallel C M", "*main: M" },
+        /* a layout step that is inserted ends what was undone, as any other does */
+        { "loop split C N 4; loop unroll C K; undo; layout split C N 8", "*main: 8 4" },
+        { "loop split C N 4; loop unroll C K; !; undo; layout split C N 8",
+          "*main: 8 4 | main~1: 4 K" },
+        /* not when the next undo would go to the state after an edit */
+        { "loop parallel C M; loop unroll C K; edit 1 loop unroll C N; goto 0; loop unroll C N; "
+          "undo", "*main: [N]" },
         { "loop parallel C M; loop unroll C K; !; undo 2; loop parallel C M", "*main: M [K]" },
         { "loop parallel C M; loop unroll C K; !; undo 2; loop unroll C N",
           "*main: N | main~1: M K" },

@@ -1342,6 +1342,14 @@ static void a_search_is_taken_back(void **state)
     press(m, "C-r");
     assert_shows(m, "the schedules of the search are back");
     assert_non_null(strstr(str_text(kernels), "loop parallel C M"));
+    type_line(m, "undo 2");
+    assert_string_equal(str_text(kernels), "gmm m=8 k=8 n=8\nloop unroll C K\n\n");
+    press(m, "C-r");
+    /* a search that runs would lose its result */
+    m->network->tune_wanted = true;
+    press(m, "u");
+    assert_shows(m, "the kernels are being tuned");
+    m->network->tune_wanted = false;
     /* not when other steps were chosen since then */
     kernels_put(&m->network->session->kernels, "gmm m=8 k=8 n=8", 1,
                 (const char *const[]){ "loop unroll C K" });

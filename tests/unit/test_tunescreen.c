@@ -363,7 +363,7 @@ static void results_are_branches(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "t");
-    assert_shows(m, "search of up to 1000 trials from main, step 0 of 0; `:tune 100` or");
+    assert_shows(m, "search of up to 1000 trials from main, step 0 of 0 (or the rest");
     bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
     assert_string_equal(branch_of(m), "main");
     assert_string_equal(step_of(m), "loop split C M 4");
