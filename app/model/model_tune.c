@@ -356,7 +356,8 @@ static bool start(struct model *m, const char *arg)
     else if (!arg[0] && !same && stopped == 0)
         model_info(m, "%ssearch of %s%d trials from %s%s; `:tune 100` or 0100t makes 100; x stops",
                    new ? "the session has changed: a new " : "", o.budget ? "" : "up to ",
-                   o.budget ? o.budget : TUNING_BUDGET, str_text(&from), asks ? " (or the rest of one that ended early there)" : "");
+                   o.budget ? o.budget : TUNING_BUDGET, str_text(&from),
+                   asks ? " (or the rest of one that ended early there)" : "");
     str_free(&from);
     if (model_program(m)->n_algorithms > 0)
         model_info(m, "searching direct loops; schedules with an algorithm are only compared with "

@@ -45,10 +45,10 @@ void model_networked(struct model *m, struct app_job *j);  /* takes over the res
 void model_network_tuned(struct model *m, struct app_job *j);    /* takes it over */
 /* Appends to the message which kernels have other steps since then. */
 void model_network_say_tuned(struct model *m);
-/* Whether the chosen steps are those that the last search has left (`before`: that it has found). */
+/* Whether the chosen steps are those that the last search has left (`before`: those before it). */
 bool model_network_at_tuned(const struct app_network *n, bool before);
 /* Takes back all steps that the last search has changed, or with `redo` brings them back.  False:
- * the chosen steps are not those that it has left (with redo: that it has found). */
+ * the chosen steps are not those that it has left (with redo: those before it). */
 bool model_network_swap_tuned(struct app_network *n, bool redo);
 /* model_network_export.c: the export to a folder with a C library. */
 /* The command `export` in the list of kernels: has the network measured, and then its library
