@@ -890,7 +890,7 @@ static void pauses_dies_goes_on(void **state)
     tty_kill(t, SIGKILL);
     assert_int_equal(tty_end(t), -1);
     assert_int_equal(count_records(&run, &runs), before);
-    t = start(80, 24);
+    t = start(80, 40);                    /* a noisy machine has a longer note */
     tty_assert_shows(t, "Open the unsaved changes");       /* the branch of the trial */
     tty_press(t, "n");
     tty_press(t, "9");
