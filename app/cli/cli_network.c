@@ -230,15 +230,12 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
     bool made = false;
     bool ok = args_measure(c->args, &mo, e) && network_export_folder(folder, &made, e)
            && measure(a, c, o, &mo, values, &net, &m, e);
-    if (ok && m.outcome != OUTCOME_OK)
-        ok = err_set(e, ERR_WRONG, "%s", m.reason);
     if (ok) {
         const struct network_export_opts x = {
             .name = network_export_name(a, c->args->word.data[0]), .session = o->session,
             .target = target_or_host(mo.target), .threads = mo.threads,
         };
-        ok = network_export(net, values, &x, folder, e);
-        network_export_said(out, net, folder, "\n");
+        ok = network_export_measured(net, &m, values, &x, folder, "\n", out, e);
         str_add_char(out, '\n');
     }
     if (!ok && made)

@@ -210,17 +210,12 @@ static bool find_stopped(struct app_job *j)
 /* Writes the measured network of j to the folder j->other, with these data. */
 static bool export_network(struct app_job *j, const struct network_values *values)
 {
-    const struct network_measurement *m = j->network->measured;
     const struct network_export_opts o = {
         .name = network_export_name(j->network->arena, j->other), .session = j->session,
         .target = target_host(), .threads = j->threads,
     };
-    if (m->outcome != OUTCOME_OK)
-        return err_set(&j->e, ERR_WRONG, "%s", m->reason);
-    if (!network_export(j->network->net, values, &o, j->other, &j->e))
-        return false;
-    network_export_said(&j->text, j->network->net, j->other, " ");
-    return true;
+    return network_export_measured(j->network->net, j->network->measured, values, &o, j->other,
+                                   " ", &j->text, &j->e);
 }
 
 static bool make_network(struct app_job *j, struct cancel *c, const struct progress *pr)

@@ -350,8 +350,7 @@ void model_network_show(struct model *m)
     if (m->network->session->dirty)
         model_keep_safe(m);
     settle_autosave(k);
-    if (m->network->tuned_untold && m->network->made && !m->network->measure_wanted)
-        model_network_say_tuned(m);
+    model_network_say_tuned(m);
     if (refused)
         model_info(m, "the steps of a conversion stay in its session: the network makes "
                    "conversions from the layouts of the kernels beside them");
@@ -565,8 +564,7 @@ void model_networked(struct model *m, struct app_job *j)
     if (j->ok) {
         take_made(m, j);
         model_network_exported(m, j);
-        if (n->tuned_untold && !n->measure_wanted && model_shows_network(m))
-            model_network_say_tuned(m);
+        model_network_say_tuned(m);
         return;
     }
     n->measure_wanted = false;

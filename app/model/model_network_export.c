@@ -1,3 +1,4 @@
+/* The export of a network to a folder with a C library. */
 #include "app/model/model.h"
 
 #include <string.h>

@@ -82,11 +82,13 @@ static bool same_choices(const char *x, const char *y)
 void model_network_say_tuned(struct model *m)
 {
     struct app_network *n = m->network;
+    if (!n->tuned_untold || !n->made || n->measure_wanted || !model_shows_network(m))
+        return;
     const struct network *net = n->made->net;
     struct arena *a = arena_new();
     struct str text = {0}, names = {0};
     int named = 0;
-    bool still = same_choices(str_text(&n->session->kernels), str_text(&n->tuned_to));
+    bool still = model_network_at_tuned(n, false);
     for (int i = 0; still && i < net->n_tasks; i++)
         if (!same_choice(a, str_text(&n->tuned_from), str_text(&n->tuned_to), net->task[i].spec))
             str_printf(&names, "%s%d", named++ ? ", " : "", i);

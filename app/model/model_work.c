@@ -223,25 +223,19 @@ void model_threads_note(const struct model *m, struct str *out)
         str_add(out, "; one thread does all the work here, for no loop is parallel (p makes one)");
 }
 
-static bool is_inlined(const struct program *p, int tensor)
-{
-    int node = p->graph->tensor[tensor].producer;
-    return node >= 0 && p->stage[node]->inlined;
-}
-
 /* Appends notes such as "Ker is stored 4.70 times: tiles overlap", for the tensor of the step and
  * for results that can have taken over its layout; or that the tensor is not stored. */
 static void note_copies(const struct program *p, const char *step, struct str *out)
 {
     const struct graph *g = p->graph;
     int named = program_layout_tensor(g, step);
-    if (named >= 0 && is_inlined(p, named))
+    if (named >= 0 && program_is_inlined(p, named))
         str_printf(out, "%s is computed where it is read (loop inline), so its layout acts only "
                    "after `loop compute_root %s`", g->tensor[named].name, g->tensor[named].name);
     for (int t = 0; t < g->n_tensors; t++) {
         const struct layout *l = p->layout[t];
         bool result = g->tensor[t].producer >= g->main_node;
-        if (l->klass == LAYOUT_DUPLICATING && l->expansion > 1 && !is_inlined(p, t)
+        if (l->klass == LAYOUT_DUPLICATING && l->expansion > 1 && !program_is_inlined(p, t)
             && (result || t == named))
             str_printf(out, "%s%s is stored %.2f times: tiles overlap", out->len ? "; " : "",
                        l->tensor->name, l->expansion);

@@ -112,8 +112,7 @@ static void put_table(const struct network_tuning_view *v, struct str *out)
         order[k] = i;
     }
     str_printf(out, "tuning: round %d, %.0f of %.0f s of search, %.2fx so far\n", v->round + 1,
-               v->spent_s,
-               v->time_s, v->now_ms > 0 ? v->before_ms / v->now_ms : 1);
+               v->spent_s, v->time_s, v->now_ms > 0 ? v->before_ms / v->now_ms : 1);
     str_printf(out, "  share       ms  gain  hoped  trials  kernel\n");
     for (int i = 0; i < v->n; i++) {
         const struct tuned_kernel *k = &v->kernel[order[i]];

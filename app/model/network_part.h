@@ -43,7 +43,8 @@ struct app_job *model_network_job(const struct model *m, const struct desired_jo
 void model_networked(struct model *m, struct app_job *j);  /* takes over the result of the job */
 /* model_network_tuned.c: what a search of all kernels found. */
 void model_network_tuned(struct model *m, struct app_job *j);    /* takes it over */
-/* Appends to the message which kernels have other steps since then. */
+/* Appends to the message, once, which kernels have other steps since then: when the list of kernels
+ * is shown and the network is measured. */
 void model_network_say_tuned(struct model *m);
 /* Whether the chosen steps are those that the last search has left (`before`: those before it). */
 bool model_network_at_tuned(const struct app_network *n, bool before);

@@ -127,11 +127,11 @@ void blame_loop(struct str *out, const struct history *h, const char *stage, con
     arena_free(b.a);
 }
 
-/* Returns the number of the last step that gave a loop its annotation; 0: no step did. */
-static int annotated_by(const struct history *h, const char *stage, const char *loop)
+/* Returns the number of the last of the steps 1 to `at` of a path that gave a loop its annotation;
+ * 0: no step did. */
+static int annotated_by(const struct history *h, const int *path, int at, const char *stage,
+                        const char *loop)
 {
-    int n, at;
-    const int *path = history_path(h, history_branch_index(h), &n, &at);
     for (int i = at; i > 0; i--) {
         char verb[16], of[64], name[64];
         const struct state *s = history_state(h, path[i]);
@@ -145,15 +145,15 @@ static int annotated_by(const struct history *h, const char *stage, const char *
 void blame_inside(struct str *out, const struct history *h, const char *stage, const char *loop)
 {
     const struct stage *s = find_stage(history_current(h)->program, stage);
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
     bool first = true;
     for (int i = s ? stage_axis(s, loop) + 1 : 1; s && i > 0 && i < s->n_axes; i++) {
         const struct axis *x = &s->axis[i];
         bool told = x->ann == LOOP_VECTORIZE || x->ann == LOOP_UNROLL || x->ann == LOOP_PARALLEL;
-        int by = told ? annotated_by(h, stage, x->name) : 0;
+        int by = told ? annotated_by(h, path, at, stage, x->name) : 0;
         if (by == 0)
             continue;
-        int n, at;
-        const int *path = history_path(h, history_branch_index(h), &n, &at);
         str_printf(out, "; %sstep %d (%s) set %s to %s", first ? "inside it, " : "", by,
                    history_state(h, path[by])->step, x->name, loop_ann_name[x->ann]);
         first = false;

@@ -403,12 +403,11 @@ bool history_insert_earlier(struct history *h, const char *line, struct err *e)
     if (place == 0)
         return false;
     /* like any other new step, it ends what was undone */
-    struct branch *b = history_here(h);
-    int tip = b->tip;
+    int tip = history_here(h)->tip;
     bool keeps = history_keeps_undone(h);
-    b->tip = b->at;
+    history_here(h)->tip = history_here(h)->at;
     if (!history_rebase(h, &(struct rebase){ REBASE_INSERT, place, 0, line }, e)) {
-        b->tip = tip;
+        history_here(h)->tip = tip;       /* looked up again: a branch may have been added */
         return false;
     }
     if (keeps)

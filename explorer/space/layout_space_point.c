@@ -168,7 +168,7 @@ static bool same_layout(struct point_finder *f, const struct template_tensor *t)
     struct err e;
     if (at < 0 || f->looks++ > MOST_LOOKS)
         return false;
-    if (p->graph->tensor[at].producer >= 0 && p->stage[p->graph->tensor[at].producer]->inlined)
+    if (program_is_inlined(p, at))
         return true;
     template_notation(&text, t, f->factor);
     bool same = layout_from_notation(p->pool, p->layout[at]->tensor, str_text(&text), prims, &n,

@@ -53,6 +53,12 @@ int program_stage(const struct program *p, const char *name)
     return graph_node_of(p->graph, name);
 }
 
+bool program_is_inlined(const struct program *p, int tensor)
+{
+    int node = p->graph->tensor[tensor].producer;
+    return node >= 0 && p->stage[node]->inlined;
+}
+
 bool program_is_bound(const struct program *p)
 {
     for (int n = 0; n < p->graph->n_nodes; n++) {

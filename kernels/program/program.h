@@ -111,6 +111,9 @@ int program_given_tensor(const struct graph *base, const struct graph *g, int te
  * no node computes it. */
 int program_stage(const struct program *p, const char *name);
 
+/* Whether a tensor of p->graph is computed wherever it is read, so that it has no memory. */
+bool program_is_inlined(const struct program *p, int tensor);
+
 /* Prints which algorithms steps have chosen, and whether products are in tf32: "Conv: winograd m=4,
  * products in tf32".  Prints nothing if neither is so. */
 void program_print_algorithms(struct str *out, const struct program *p);

@@ -130,7 +130,7 @@ static void look_at_loop(const struct lens *l, int loop, struct lens_cause *c)
             c->again_after = every;
         } else if (c->moves < 0) {
             c->moves = loop;
-            c->stride = i == 0 ? lens_steps(l, c->site, loop).part[0].stride : stride;
+            c->stride = lens_steps(l, c->site, loop).part[i].stride;
             c->moves_every = every;
         }
     }

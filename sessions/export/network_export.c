@@ -11,8 +11,8 @@
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 #include "kernels/gen/names.h"
-#include "sessions/export/export_command.h"
 #include "sessions/export/export_code.h"
+#include "sessions/export/export_command.h"
 #include "sessions/export/template.h"
 
 #define KERNELS_BYTES ((size_t)1 << 20)   /* default of network_export_opts.file_bytes */
@@ -508,11 +508,18 @@ bool network_export_folder(const char *folder, bool *made, struct err *e)
     return ok;
 }
 
-void network_export_said(struct str *out, const struct network *net, const char *folder,
-                         const char *gap)
+bool network_export_measured(const struct network *net, const struct network_measurement *m,
+                             const struct network_values *values,
+                             const struct network_export_opts *o, const char *folder,
+                             const char *gap, struct str *out, struct err *e)
 {
+    if (m->outcome != OUTCOME_OK)
+        return err_set(e, ERR_WRONG, "%s", m->reason);
+    if (!network_export(net, values, o, folder, e))
+        return false;
     str_printf(out, "%s: %d kernel%s, each verified; check and time the library with%smake -C ",
                folder, net->n_tasks, net->n_tasks == 1 ? "" : "s", gap);
     export_put_word(out, folder);
     str_add(out, " check");
+    return true;
 }

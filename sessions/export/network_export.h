@@ -12,6 +12,7 @@
 #ifndef TS_SESSIONS_NETWORK_EXPORT_H
 #define TS_SESSIONS_NETWORK_EXPORT_H
 #include "kernels/module/network.h"
+#include "profile/measure/measure_network.h"
 #include "profile/measure/network_values.h"
 #include "sessions/file/session.h"
 
@@ -37,8 +38,11 @@ bool network_export(const struct network *net, const struct network_values *valu
 /* Makes the folder if it is missing (then *made is set), and checks that files can be written
  * there.  Call this before the measurement, which takes long. */
 bool network_export_folder(const char *folder, bool *made, struct err *e);
-/* Appends "lib: 13 kernels, each verified; check and time the library with", `gap` and "make -C lib
+/* Exports a network that was measured with result m.  ERR_WRONG: its outcome is not OK.  Appends
+ * "lib: 13 kernels, each verified; check and time the library with", `gap` and "make -C lib
  * check". */
-void network_export_said(struct str *out, const struct network *net, const char *folder,
-                         const char *gap);
+bool network_export_measured(const struct network *net, const struct network_measurement *m,
+                             const struct network_values *values,
+                             const struct network_export_opts *o, const char *folder,
+                             const char *gap, struct str *out, struct err *e);
 #endif

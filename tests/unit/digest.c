@@ -18,14 +18,15 @@ static void write_text(const char *name, const char *part, const struct str *tex
         fprintf(stderr, "%s\n", e.text);
 }
 
-void digest_add(struct digests *d, const char *name, const char *const *part,
-                const struct str *text, int n)
+void digest_add(struct digests *d, const char *name, const char *const *part, struct str *text,
+                int n)
 {
     str_add(&d->lines, name);
     for (int i = 0; i < n; i++) {
         write_text(name, part[i], &text[i]);
         str_printf(&d->lines, " %08x",
                    (unsigned)(hash_bytes(str_text(&text[i]), text[i].len, 1) >> 32));
+        str_free(&text[i]);
     }
     str_add_char(&d->lines, '\n');
 }

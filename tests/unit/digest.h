@@ -7,9 +7,10 @@
 
 struct digests { struct str lines; };
 
-/* Adds a case: the texts of its n parts, named by `part`, become one line "NAME hash hash ...". */
-void digest_add(struct digests *d, const char *name, const char *const *part,
-                const struct str *text, int n);
+/* Adds a case: the texts of its n parts, named by `part`, become one line "NAME hash hash ...".
+ * Frees the texts. */
+void digest_add(struct digests *d, const char *name, const char *const *part, struct str *text,
+                int n);
 /* Compares all lines with the file at `path`, as golden_check does; frees them. */
 void digest_check(struct digests *d, const char *path);
 #endif

@@ -73,7 +73,6 @@ static void digest_file(struct digests *d, const struct kind *k, const char *nam
     digest_add(d, str_text(&path), part, &said, 1);
     str_free(&path);
     str_free(&file);
-    str_free(&said);
 }
 
 static void test_spoilt_files(void **state)

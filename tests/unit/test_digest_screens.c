@@ -173,8 +173,6 @@ static void digest_case(struct digests *d, int seed)
     snprintf(name, sizeof name, "%d", seed);
     digest_add(d, name, part_name, text, PARTS);
     str_free(&line);
-    for (int i = 0; i < PARTS; i++)
-        str_free(&text[i]);
 }
 
 static char started_in[400];              /* the repository */

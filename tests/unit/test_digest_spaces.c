@@ -212,8 +212,6 @@ static void digest_case(struct digests *d, const struct experts *all, int seed)
     print_loops(&text[PART_GPU], a, spec, "cuda", &r);
     print_session(&text[PART_SESSION], a, spec);
     digest_add(d, arena_printf(a, "%d", seed), part_name, text, PARTS);
-    for (int i = 0; i < PARTS; i++)
-        str_free(&text[i]);
     arena_free(a);
 }
 

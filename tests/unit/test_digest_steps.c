@@ -297,8 +297,6 @@ static void digest_case(struct digests *d, int seed)
         err_print(&text[PART_LINES], &e);
     }
     digest_add(d, arena_printf(a, "%d", seed), part_name, text, PARTS);
-    for (int i = 0; i < PARTS; i++)
-        str_free(&text[i]);
     arena_free(a);
 }
 

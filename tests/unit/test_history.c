@@ -535,7 +535,7 @@ static void test_blame(void **state)
 }
 
 /* A layout step replaces the loops H and KH at once: KH.0 comes from KH, but not from H. */
-/* What the loops inside became, by the steps that are not taken back since then. */
+/* The steps that annotated the loops inside are listed; an annotation that was removed is not. */
 static void test_blame_inside(void **state)
 {
     (void)state;

@@ -1270,6 +1270,17 @@ static void a_search_goes_on_behind_a_kernel(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+/* Ends the search j of TWICE with other steps for both kernels. */
+static void hand_in_search(struct model *m, struct app_job *j)
+{
+    assert_true(session_new(TWICE, &j->session, &j->e));
+    str_add(&j->session->kernels, "gmm m=8 k=8 n=8\nloop parallel C M\n\n"
+                                  "softmax d0=8 d1=8 axis=1\nloop parallel Softmax D0\n\n");
+    j->ok = true;
+    model_done(m, j);
+    job_free(j);
+}
+
 /* What the user has changed meanwhile stays, in an open kernel as well as in one that was left. */
 static void a_search_leaves_changed_kernels_alone(void **state)
 {
@@ -1295,12 +1306,7 @@ static void a_search_leaves_changed_kernels_alone(void **state)
     press(m, "Esc");
     assert_null(m->session);
     assert_true(model_desired_job(m, LANE_TUNE, &w) && w.tag == j->tag);
-    assert_true(session_new(TWICE, &j->session, &j->e));
-    str_add(&j->session->kernels, "gmm m=8 k=8 n=8\nloop parallel C M\n\n"
-                                  "softmax d0=8 d1=8 axis=1\nloop parallel Softmax D0\n\n");
-    j->ok = true;
-    model_done(m, j);
-    job_free(j);
+    hand_in_search(m, j);
     m->progress[LANE_TUNE].busy = m->progress[LANE_TUNE].running = false;
     const char *kernels = str_text(&m->network->session->kernels);
     assert_non_null(strstr(kernels, "set propagate off"));
@@ -1323,12 +1329,7 @@ static void a_search_is_taken_back(void **state)
     press(m, "01T");
     assert_true(model_desired_job(m, LANE_TUNE, &w) && w.kind == JOB_NETWORK_TUNE);
     struct app_job *j = model_job(m, &w);
-    assert_true(session_new(TWICE, &j->session, &j->e));
-    str_add(&j->session->kernels, "gmm m=8 k=8 n=8\nloop parallel C M\n\n"
-                                  "softmax d0=8 d1=8 axis=1\nloop parallel Softmax D0\n\n");
-    j->ok = true;
-    model_done(m, j);
-    job_free(j);
+    hand_in_search(m, j);
     model_resize(m, 300, 30);
     run_jobs(m);
     assert_shows(m, "the search has changed the steps of kernel 0: u takes them back");
