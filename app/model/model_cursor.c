@@ -44,7 +44,7 @@ bool model_blame(struct model *m, const char *arg)
         axis = s ? stage_axis(s, loop) : -1;
         if (axis < 0)
             return model_say_error(m, "blame: there is no such loop", "blame STAGE LOOP");
-    } else if (arg[0] || !model_loop(m, &s, &axis)) {
+    } else if (arg[0] || !(model_loop(m, &s, &axis) || model_loop_around(m, &s, &axis))) {
         return model_say_error(m, "blame: no loop is named",
                                "blame STAGE LOOP, or a cursor on a line of a loop");
     }

@@ -394,11 +394,19 @@ static void draw_message(const struct model *m, struct grid *g)
     draw_wrapped(g, y, bottom, r.x + 6, r.w - 7, STYLE_PLAIN, fix);
 }
 
+/* As in a menu, the label of a key that only begins a line ends with an ellipsis; the other keys
+ * act at once. */
+static const char *bar_ellipsis(const struct key_binding *b)
+{
+    bool begins = b->action == ACTION_SAVE_AS || (b->action == ACTION_ASK && b->line[0]);
+    return begins ? "…" : "";
+}
+
 static int bar_width(const struct key_binding *b)
 {
     struct str key = {0};
     key_binding_key(&key, b);
-    int w = (int)(key.len + 1 + strlen(b->label) + 2);
+    int w = (int)key.len + 1 + text_width(b->label) + text_width(bar_ellipsis(b)) + 2;
     str_free(&key);
     return w;
 }
@@ -410,6 +418,7 @@ static int draw_bar_key(struct model *m, struct grid *g, int x, const struct key
     key_binding_key(&key, b);
     x = grid_text(g, x, m->frame.bar.y, STYLE_KEY, str_text(&key));
     x = grid_text(g, x + 1, m->frame.bar.y, STYLE_DIM, b->label);
+    x = grid_text(g, x, m->frame.bar.y, STYLE_DIM, bar_ellipsis(b));
     add_hit(m, (struct rect){from, m->frame.bar.y, x - from, 1}, key_parse(str_text(&key)));
     str_free(&key);
     return x + 2;

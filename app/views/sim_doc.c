@@ -490,6 +490,8 @@ static void put_summary(struct doc *d, const struct sim_result *s,
             str_printf(&text, "; %s", s->how);
         if (s->of_source)
             str_add(&text, "; of the source: the compiler may run other loops (autovectorize on)");
+        if (s->skips_prefetches)
+            str_add(&text, "; prefetches of the schedule are not simulated");
     } else {
         str_printf(&text, "not available: %s", s->reason);
         str_add(&text, k->simulates && streq(s->reason, SIM_NOT_ASKED) ? k->simulates : "");

@@ -142,20 +142,54 @@ static int annotated_by(const struct history *h, const int *path, int at, const 
     return 0;
 }
 
-void blame_inside(struct str *out, const struct history *h, const char *stage, const char *loop)
+/* Appends the steps that set the loops inside loop number `outer` of stage s to what they are. */
+static void print_annotations(struct str *out, const struct history *h, const struct stage *s,
+                              int outer, const int *path, int at)
 {
-    const struct stage *s = find_stage(history_current(h)->program, stage);
-    int n, at;
-    const int *path = history_path(h, history_branch_index(h), &n, &at);
     bool first = true;
-    for (int i = s ? stage_axis(s, loop) + 1 : 1; s && i > 0 && i < s->n_axes; i++) {
+    for (int i = outer + 1; i < s->n_axes; i++) {
         const struct axis *x = &s->axis[i];
         bool told = x->ann == LOOP_VECTORIZE || x->ann == LOOP_UNROLL || x->ann == LOOP_PARALLEL;
-        int by = told ? annotated_by(h, path, at, stage, x->name) : 0;
+        int by = told ? annotated_by(h, path, at, s->name, x->name) : 0;
         if (by == 0)
             continue;
         str_printf(out, "; %sstep %d (%s) set %s to %s", first ? "inside it, " : "", by,
                    history_state(h, path[by])->step, x->name, loop_ann_name[x->ann]);
+        first = false;
+    }
+}
+
+/* Whether a step gave tiles or other stages to the loops of stage number `of`, or took them away;
+ * p: the program after the step. */
+static bool moves_work_into(const struct step *s, const struct program *p, int of)
+{
+    int target = s->target ? program_stage(p, s->target) : -1;
+    bool tile = s->kind == STEP_LOOP_CACHE_WRITE || s->kind == STEP_LOOP_CACHE_READ
+                || s->kind == STEP_LOOP_PREFETCH || s->kind == STEP_LOOP_STREAM;
+    if (s->kind == STEP_LOOP_COMPUTE_AT && s->n_args > 0 && program_stage(p, s->arg[0].text) == of)
+        return true;
+    if (s->kind == STEP_LOOP_INLINE || s->kind == STEP_LOOP_COMPUTE_ROOT)
+        return target >= 0 && graph_reads(p->graph, of, p->graph->node[target].out);
+    return (tile || s->kind == STEP_LOOP_COMPUTE_AT) && target == of;
+}
+
+void blame_inside(struct str *out, const struct history *h, const char *stage, const char *loop)
+{
+    const struct stage *s = find_stage(history_current(h)->program, stage);
+    int n, at, outer = s ? stage_axis(s, loop) : -1;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    if (outer < 0)
+        return;
+    print_annotations(out, h, s, outer, path, at);
+    bool first = true;
+    for (int i = 1; i <= at; i++) {
+        const struct state *of = history_state(h, path[i]);
+        const struct program *p = of->program;
+        const struct step *step = of->held ? NULL : p->parsed[p->n_steps - 1];
+        int here = step ? program_stage(p, stage) : -1;
+        if (here < 0 || !moves_work_into(step, p, here) || names_loop(step, stage, loop))
+            continue;
+        str_printf(out, "%sstep %d (%s)", first ? "; in the same stage, " : ", ", i, of->step);
         first = false;
     }
 }

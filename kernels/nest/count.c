@@ -127,6 +127,22 @@ bool func_is_narrow(const struct func *f)
     return false;
 }
 
+static bool tree_prefetches(const struct tree *t)
+{
+    bool any = t->n_prefetch > 0;
+    for (int i = 0; i < t->n_kids && !any; i++)
+        any = tree_prefetches(t->kid[i]);
+    return any;
+}
+
+bool func_prefetches(const struct func *f)
+{
+    bool any = false;
+    for (int i = 0; i < f->n_roots && !any; i++)
+        any = tree_prefetches(f->root[i]);
+    return any;
+}
+
 int64_t func_shared_bytes(const struct func *f)
 {
     int64_t most = 0;

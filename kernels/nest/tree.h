@@ -158,6 +158,7 @@ struct tree_lines func_lines(struct arena *a, const struct func *f);
  * has its own copy of a tile, with the same name; the copies share one array, which counts once. */
 int64_t tree_shared_bytes(const struct func *f, const struct tree *t);
 bool func_is_narrow(const struct func *f);        /* whether a buffer has a narrow type */
+bool func_prefetches(const struct func *f);       /* whether a loop has a prefetch */
 int64_t func_shared_bytes(const struct func *f);  /* the most that one of its trees needs */
 
 void tree_verify(const struct func *f);  /* calls fail() when a requirement does not hold */

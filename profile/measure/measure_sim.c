@@ -146,6 +146,7 @@ static void take_counts(struct measure_job *j, const struct simulation *s)
     take_levels(r, s, streamed);
     free(all);
     r->of_source = j->func->autovectorize;
+    r->skips_prefetches = func_prefetches(j->func);
     r->fraction = s->fraction;
     r->error = s->error;
     r->seconds = s->seconds;

@@ -100,6 +100,9 @@ struct sim_result {
     double fma_ns, l1_ns, l2_ns, dram_ns;
     bool of_source;  /* whether the compiler was free to reorder the loops (set autovectorize on):
                       * the counts are then those of the nest, not of the code that ran */
+    /* whether the schedule has prefetches; they are not simulated: an access that a prefetch serves
+     * on the machine counts as a miss */
+    bool skips_prefetches;
     double seconds;
     /* The struct that measure_opts.detail points to, which the caller owns; NULL: not asked for.
      * Code that keeps the measurement longer must copy the struct (history_set_measured does). */

@@ -52,9 +52,10 @@ const struct fields measured_baseline_fields = FIELDS(
 const struct fields measured_sim_fields = FIELDS(
     KEPT(available), UNKNOWN(reason), LEFT_OUT(loads), LEFT_OUT(stores), LEFT_OUT(l1_misses),
     LEFT_OUT(writebacks), LEFT_OUT(straddled), LEFT_OUT(streamed_bytes), LEFT_OUT(fraction),
-    LEFT_OUT(error), UNKNOWN(how), LEFT_OUT(of_source), LEFT_OUT(seconds), UNKNOWN(gpu),
-    LEFT_OUT(sector_bytes), LEFT_OUT(sectors), LEFT_OUT(ideal_sectors), LEFT_OUT(bank_conflicts),
-    LEFT_OUT(shared_bytes), UNKNOWN(fma_ns), UNKNOWN(l1_ns), UNKNOWN(l2_ns), UNKNOWN(dram_ns));
+    LEFT_OUT(error), UNKNOWN(how), LEFT_OUT(of_source), LEFT_OUT(skips_prefetches),
+    LEFT_OUT(seconds), UNKNOWN(gpu), LEFT_OUT(sector_bytes), LEFT_OUT(sectors),
+    LEFT_OUT(ideal_sectors), LEFT_OUT(bank_conflicts), LEFT_OUT(shared_bytes),
+    UNKNOWN(fma_ns), UNKNOWN(l1_ns), UNKNOWN(l2_ns), UNKNOWN(dram_ns));
 #undef OF
 
 #define OF sim_level

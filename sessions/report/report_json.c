@@ -133,7 +133,7 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
         json_put_fields(o, fields_part(measured_sim_fields, "gpu", NULL), s);
     json_put(o, "sites", sites_json(s), "sampled", sampled_json(s),
              "beyond_budget", JSON_OR_NULL(s->how), "of_source", JSON(s->of_source),
-             "detail", report_detail_json(s),
+             "skips_prefetches", JSON(s->skips_prefetches), "detail", report_detail_json(s),
              "seconds", JSON(s->seconds));
     str_free(&cache);
     return o;

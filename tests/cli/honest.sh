@@ -22,6 +22,11 @@ t 2 'the setting autovectorize takes one of off, on' show "$big" \
 t 0 'of the source: the compiler may run other loops' run "$big" --meters sim "${free[@]}"
 t 0 '"of_source": true' run "$big" --meters sim --json "${free[@]}"
 t 0 '"of_source": false' run "$big" --meters sim --json --steps "$dir/off.steps"
+t 0 '"skips_prefetches": false' run "$big" --meters sim --json
+t 0 '"skips_prefetches": true' run "$big" --meters sim --json \
+    --steps <(echo 'loop prefetch C B at=K')
+t 0 'prefetches of the schedule are not simulated' run "$big" --meters sim \
+    --steps <(echo 'loop prefetch C B at=K')
 grep -q 'of the source' <<< "$("$TILESCOPE" run "$big" --meters sim)" && flunk 'its own' \
     || pass 'its own'
 

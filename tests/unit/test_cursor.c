@@ -446,7 +446,9 @@ static void the_place_of_an_unrolled_loop(void **state)
     for (int i = 0; i < COUNT_OF(lines); i++)
         assert_true(model_run(m, lines[i]));
     press(m, "1 G k k");                                 /* the loop M.1 that stores */
-    press(m, "4");
+    press(m, "j W");                                     /* a statement: the loop around it */
+    assert_shows(m, "N.1 of C: step ");
+    press(m, "k 4");
     make_text(m, JOB_C);
     assert_true(marks_line_with(m, "store"));
     press(m, "g W");

@@ -534,7 +534,6 @@ static void test_blame(void **state)
     history_free(h);
 }
 
-/* A layout step replaces the loops H and KH at once: KH.0 comes from KH, but not from H. */
 /* The steps that annotated the loops inside are listed; an annotation that was removed is not. */
 static void test_blame_inside(void **state)
 {
@@ -556,6 +555,31 @@ static void test_blame_inside(void **state)
     history_free(h);
 }
 
+/* So are the steps that put tiles and other stages into the loops of the stage, once each: a step
+ * that names the loop itself has been listed before. */
+static void test_blame_of_tiles(void **state)
+{
+    (void)state;
+    struct history *h = history_after("C = gmm m=4 k=8 n=8; "
+                                      "R = relu(C); S = relu(R); T = relu(S)",
+                                      "loop split C N 4; loop cache_write C at=N.0; "
+                                      "loop compute_at R C M; loop inline S; loop stream T");
+    struct str out = {0};
+    blame_inside(&out, h, "C", "K");
+    assert_string_equal(str_text(&out), "; in the same stage, step 2 (loop cache_write C at=N.0), "
+                                        "step 3 (loop compute_at R C M)");
+    str_clear(&out);
+    blame_inside(&out, h, "C", "N.0");
+    assert_string_equal(str_text(&out), "; in the same stage, step 3 (loop compute_at R C M)");
+    str_clear(&out);
+    blame_inside(&out, h, "T", "M");
+    assert_string_equal(str_text(&out), "; in the same stage, step 4 (loop inline S), step 5 "
+                                        "(loop stream T)");
+    str_free(&out);
+    history_free(h);
+}
+
+/* A layout step replaces the loops H and KH at once: KH.0 comes from KH, but not from H. */
 static void test_blame_of_similar_names(void **state)
 {
     (void)state;
@@ -585,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_completion),
         cmocka_unit_test(test_offered_factors_apply),
         cmocka_unit_test(test_blame), cmocka_unit_test(test_blame_inside),
+        cmocka_unit_test(test_blame_of_tiles),
         cmocka_unit_test(test_blame_of_similar_names),
         cmocka_unit_test(test_help),
     };

@@ -277,7 +277,7 @@ static const char gpu_json[] =
     "\"memory\":\"global\",\"degree\":1,\"bytes\":4,\"run\":32,\"stride\":8,"
     "\"says\":\"A[m][2*k] stores 10 sectors for 5 ideal: consecutive threads stride by 2\"}],"
     "\"sampled\":{\"fraction\":0.5,\"error\":0.25},\"beyond_budget\":\"twice the budget\","
-    "\"of_source\":true,\"detail\":null,\"seconds\":0.25}";
+    "\"of_source\":true,\"skips_prefetches\":true,\"detail\":null,\"seconds\":0.25}";
 
 /* A GPU counts in sectors of 32 bytes and says how a warp accesses memory. */
 static void sectors_of_a_gpu(void **state)
@@ -302,6 +302,7 @@ static void sectors_of_a_gpu(void **state)
     m.sim.fraction = 0.5;
     m.sim.error = 0.25;
     m.sim.of_source = true;
+    m.sim.skips_prefetches = true;
     m.sim.seconds = 0.25;
     m.huge_asked = true;
     m.huge_bytes = 1024;
