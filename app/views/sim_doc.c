@@ -228,8 +228,8 @@ static int64_t total_of(const struct sim_classes *c)
     return c->compulsory + c->capacity + c->conflict;
 }
 
-static void put_cause_row(const struct sim_tables *t, const char *name,
-                          const struct sim_classes *c, int64_t most)
+static struct line *put_cause_row(const struct sim_tables *t, const char *name,
+                                  const struct sim_classes *c, int64_t most)
 {
     const int64_t part[] = { c->compulsory, c->capacity, c->conflict };
     put_name(t, name);
@@ -237,7 +237,7 @@ static void put_cause_row(const struct sim_tables *t, const char *name,
         put_count(t, cause[i].style, part[i], t->count);
     doc_put(t->d, STYLE_PLAIN, " ");
     put_stack(t->d, part, most, stack_width(t));
-    doc_end(t->d);
+    return doc_end(t->d);
 }
 
 static void put_causes(const struct sim_tables *t)
@@ -256,10 +256,12 @@ static void put_causes(const struct sim_tables *t)
         int64_t sum = total_of(&detail->tensor[i].classes);
         most = sum > most ? sum : most;
     }
-    for (int i = 0; i < t->n; i++)
+    for (int i = 0; i < t->n; i++) {
+        const char *name = t->s->by_tensor[t->order[i]].tensor;
         if (t->order[i] < detail->n_tensors)
-            put_cause_row(t, t->s->by_tensor[t->order[i]].tensor,
-                          &detail->tensor[t->order[i]].classes, most);
+            put_cause_row(t, name, &detail->tensor[t->order[i]].classes, most)->stage
+                = arena_strdup(t->d->arena, name);
+    }
     put_cause_row(t, "total", &detail->classes, total_of(&detail->classes));
 }
 
@@ -340,8 +342,8 @@ static void put_reuse(const struct sim_tables *t)
 /* Draws n values behind the text of the open line, in as many cells as fit. Each value is the sum
  * over `each` units: lines, sets or iterations. If there is room, adds the value of the darkest
  * cell: "most 900 in 2 lines". */
-static void put_strip(const struct sim_tables *t, const int64_t *value, int n, int64_t each,
-                      const char *unit)
+static struct line *put_strip(const struct sim_tables *t, const int64_t *value, int n,
+                              int64_t each, const char *unit)
 {
     static const char *const shade[] = { "·", "░", "▒", "▓", "█" };
     struct str tail = {0};
@@ -372,20 +374,19 @@ static void put_strip(const struct sim_tables *t, const int64_t *value, int n, i
         str_printf(&tail, " in %lld %s%s", (long long)size, unit, size == 1 ? "" : "s");
     }
     bool fits = t->k->exact || doc_col(t->d) + (int)tail.len <= t->k->width;
-    doc_line(t->d, STYLE_DIM, fits ? str_text(&tail) : "");
+    struct line *l = doc_line(t->d, STYLE_DIM, fits ? str_text(&tail) : "");
     str_free(&tail);
+    return l;
 }
 
-static void put_heat(const struct sim_tables *t, const char *name, const struct sim_heat *cell,
-                     int n, int64_t each, const char *unit)
+static struct line *put_heat(const struct sim_tables *t, const char *name,
+                             const struct sim_heat *cell, int n, int64_t each, const char *unit)
 {
     int64_t misses[SIM_CELLS];
     for (int i = 0; i < n; i++)
         misses[i] = cell[i].misses;
-    if (n == 0)
-        return;
     put_name(t, name);
-    put_strip(t, misses, n, each, unit);
+    return put_strip(t, misses, n, each, unit);
 }
 
 /* Returns the least share of the sets that together have half of all misses. */
@@ -440,9 +441,10 @@ static void put_places(const struct sim_tables *t)
     put_title(t, "Where in memory", "L1 misses along each tensor, and in the sets of L1");
     for (int i = 0; i < t->n; i++) {
         const struct sim_tensor_detail *of = &detail->tensor[t->order[i]];
-        if (t->order[i] < detail->n_tensors)
-            put_heat(t, t->s->by_tensor[t->order[i]].tensor, of->cell, of->n_cells, of->cell_lines,
-                     "line");
+        const char *name = t->s->by_tensor[t->order[i]].tensor;
+        if (t->order[i] < detail->n_tensors && of->n_cells > 0)
+            put_heat(t, name, of->cell, of->n_cells, of->cell_lines, "line")->stage
+                = arena_strdup(t->d->arena, name);
     }
     if (detail->n_set_cells > 0)
         put_heat(t, "(sets)", detail->set, detail->n_set_cells,

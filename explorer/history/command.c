@@ -112,9 +112,10 @@ static bool is_direction(const struct step_word *w)
     return streq(w->text, "up") || streq(w->text, "down");
 }
 
-/* Reads the destination of `move N M` or `move N up|down [PLACES]` from the n words after N. */
-static bool take_place(const char *line, const struct step_word *w, int n, int from, int *to,
-                       struct err *e)
+/* Reads the destination of `move N M` or `move N up|down [PLACES]` from the n words after N.  last:
+ * the number of the branch's last step. */
+static bool take_place(const char *line, const struct step_word *w, int n, int from, int last,
+                       int *to, struct err *e)
 {
     int places = 1;
     if (!is_direction(w))
@@ -125,14 +126,17 @@ static bool take_place(const char *line, const struct step_word *w, int n, int f
         err_set(e, ERR_RANGE, "a step moves by 1 to %d places", MOST_PLACES);
         return error_at(e, line, w[1].col, w[1].len);
     }
-    bool possible = from >= 1 && from <= INT_MAX - MOST_PLACES;
-    *to = !possible ? from : streq(w->text, "up") ? from - places : from + places;
-    if (*to > 0 || !possible)             /* history_rebase refuses an impossible number */
+    bool possible = from >= 1 && from <= last, up = streq(w->text, "up");
+    int end = up ? 1 : last;
+    *to = !possible ? from : up ? from - places : from + places;
+    if ((*to > 0 && *to <= last) || !possible)     /* history_rebase refuses an impossible number */
         return true;
-    err_set(e, ERR_RANGE, from == 1 ? "step %d is the first one"
-                                    : "step %d cannot move up by %d", from, places);
-    if (from > 1)
-        err_fix(e, "move %d 1", from);
+    if (from == end) {
+        err_set(e, ERR_RANGE, "step %d is the %s one", from, up ? "first" : "last");
+    } else {
+        err_set(e, ERR_RANGE, "step %d cannot move %s by %d", from, w->text, places);
+        err_fix(e, "move %d %d", from, end);
+    }
     return error_at(e, line, w->col, w->len);
 }
 
@@ -156,8 +160,10 @@ static bool run_rebase(struct history *h, enum command_id id, const char *line,
         err_fix(e, "%s %s", infos[id].name, infos[id].syntax);
         return error_at(e, line, word[most].col, word[most].len);
     }
+    int steps, here;
+    history_path(h, history_branch_index(h), &steps, &here);
     if (!take_number(line, &word[1], 0, &c.at, e)
-        || (id == COMMAND_MOVE && !take_place(line, &word[2], n - 2, c.at, &c.to, e)))
+        || (id == COMMAND_MOVE && !take_place(line, &word[2], n - 2, c.at, steps - 1, &c.to, e)))
         return false;
     int skipped = step ? word[2].col - word[2].quoted - 1 : 0;
     c.line = line + skipped;
@@ -165,8 +171,6 @@ static bool run_rebase(struct history *h, enum command_id id, const char *line,
         return true;
     if (step && e->at.col > 0)
         return error_at(e, line, e->at.col + skipped, e->at.len);
-    int steps, here;
-    history_path(h, history_branch_index(h), &steps, &here);
     bool to = id == COMMAND_MOVE && c.at >= 1 && c.at < steps;    /* the error is about c.to */
     const struct step_word *at = e->code == ERR_STEP ? &word[0] : to ? &word[n - 1] : &word[1];
     return error_at(e, line, at->col, at->len);

@@ -39,6 +39,11 @@ t 0 'from the records of' tune "$op" --budget 24 "${quick[@]}"
 t 0 '^best: .*, about [0-9.]+x as fast, .* GFLOP/s' tune "$op" --budget 24 "${quick[@]}"
 same 'nothing new was measured' 25 "$(records)"
 t 0 '"answered": true' tune "$op" --budget 20 --seed 7 --json
+# The note on the saved file is for readers: not with --json, and not with --quiet.
+for how in --json --quiet; do
+    "$TILESCOPE" tune "$op" --budget 20 --seed 7 $how -o "$dir/said.yaml" > /dev/null 2> "$dir/said"
+    same "no note with $how" '' "$(grep 'saved the session' "$dir/said")"
+done
 
 # A run that ended because it gained little answers a call that names no budget, and no other.
 "$TILESCOPE" records export 2> /dev/null | sed 's/"finished"/"settled"/' > "$dir/settled.jsonl"

@@ -437,6 +437,23 @@ static void changes_are_safe_at_once(void **state)
     model_free(m);
 }
 
+/* A save inside a kernel saves the network with it, and no autosave stays. */
+static void a_save_in_a_kernel_drops_its_autosave(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    run_jobs(m);
+    int before = autosaved();
+    assert_true(model_run(m, "w kept.yaml"));
+    press(m, "Enter");
+    assert_true(model_run(m, "set propagate off"));
+    assert_int_equal(autosaved(), before + 1);
+    assert_true(model_run(m, "w"));
+    assert_int_equal(autosaved(), before);
+    model_free(m);
+    unlink("kept.yaml");
+}
+
 /* The tuner works on one kernel; leaving it asks. */
 static void the_tuner_opens_a_kernel(void **state)
 {
@@ -1452,6 +1469,7 @@ int main(void)
         cmocka_unit_test(lists_of_kernels),
         cmocka_unit_test(sums_leave_nothing_out_in_silence), cmocka_unit_test(noise_is_marked),
         cmocka_unit_test(changes_are_safe_at_once),
+        cmocka_unit_test(a_save_in_a_kernel_drops_its_autosave),
         cmocka_unit_test(a_kernel_and_back),
         cmocka_unit_test(changed_steps_go_into_the_network),
         cmocka_unit_test(the_tuner_opens_a_kernel),

@@ -149,7 +149,7 @@ static void test_changes(void **state)
           "\"x\" is not a number" },
         { { "loop parallel Conv H", "loop unroll Conv KW" }, "move 1 2 3",
           "there is one word too many: \"3\"" },
-        { { "loop parallel Conv H" }, "move 1 down", "branch main has no step 2" },
+        { { "loop parallel Conv H" }, "move 1 down", "step 1 is the last one" },
         { { "loop parallel Conv H" }, "move 1", "move needs N M|up|down" },
         { { "loop parallel Conv H" }, "edit 1", "edit needs N STEP" },
         { { "loop parallel Conv H" }, "drop", "drop needs a step number" },

@@ -158,6 +158,25 @@ static void parts(void **state)
     free(d);
 }
 
+/* A tensor has a row in the table, one of causes and one of places; each leads to its accesses. */
+static void rows_name_their_tensor(void **state)
+{
+    (void)state;
+    struct sim_detail *d = xcalloc(1, sizeof *d);
+    struct sim_result s;
+    fill_result(&s, d);
+    fill_detail(d);
+    struct model *m = profile(&s, 80, 60);
+    int rows = 0;
+    for (int i = 0; i < m->pane[VIEW_PROFILE].doc.lines.len; i++) {
+        const struct line *l = &m->pane[VIEW_PROFILE].doc.lines.data[i];
+        rows += l->stage && streq(l->stage, "A") && !l->loop && strstr(l->text, " A ");
+    }
+    assert_int_equal(rows, 3);
+    model_free(m);
+    free(d);
+}
+
 /* Misses that are even over the sets can be conflicts all the same. */
 static void even_conflicts(void **state)
 {
@@ -273,7 +292,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(change_to_nothing),
-        cmocka_unit_test(views), cmocka_unit_test(parts), cmocka_unit_test(even_conflicts),
+        cmocka_unit_test(views), cmocka_unit_test(parts),
+        cmocka_unit_test(rows_name_their_tensor), cmocka_unit_test(even_conflicts),
         cmocka_unit_test(fuller_cells_are_darker),
         cmocka_unit_test(random_results),
     };
