@@ -44,10 +44,17 @@ struct pane_doc {
 };
 
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
-/* stays: whether to keep the message and not to report a successful measurement.  fades: number of
- * ticks until the message is cleared; 0: it does not fade. */
 enum { FADE_TICKS = 50 };                /* 5 s */
-struct message { enum message_kind kind; bool stays; int fades; struct str echo, text, fix; };
+/* stays: whether the result of a successful measurement is added to the message, and does not
+ * replace it.  own: the length of the text without such a result; 0: it has none.  fades: number of
+ * ticks until the message is cleared; 0: it does not fade. */
+struct message {
+    enum message_kind kind;
+    bool stays;
+    size_t own;
+    int fades;
+    struct str echo, text, fix;
+};
 
 /* The object under the cursor.  tensor: name of the tensor of SUBJECT_ACCESS or SUBJECT_TENSOR.
  * access: text of SUBJECT_ACCESS, as in the nest.  model_loop returns the loop of SUBJECT_LOOP. */

@@ -352,13 +352,11 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
         const struct rebased *did = history_rebased(m->session->history);
         struct str what = {0};
         history_rebased_print(m->session->history, &what);
-        size_t said = what.len;
         model_new_tile(m, history_current(m->session->history), before, "; ", &what);
         model_change_note(model_program(m), before->program, &what);
         model_note_replaced(m, did->at, &what);
         model_info(m, "%s", str_text(&what));
-        m->message.stays = did->held > 0 || did->renamed > 0 || did->other > 0 || did->kept
-                        || what.len > said;
+        m->message.stays = true;
         str_free(&what);
         m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->held_at[0] : did->at;
     }

@@ -435,7 +435,9 @@ static void say_untimed(struct model *m, const struct measurement *r)
 static void say_measured(struct model *m, const struct measurement *r, bool stays)
 {
     bool right = r->outcome == OUTCOME_OK;
-    if (m->message.kind == MESSAGE_ERROR || m->prompt.open || (m->message.stays && right))
+    struct message *said = &m->message;
+    if (said->kind == MESSAGE_ERROR || m->prompt.open
+        || (said->stays && right && r->latency.runs == 0))
         return;
     if (!right) {
         str_clear(&m->message.echo);
@@ -466,6 +468,13 @@ static void say_measured(struct model *m, const struct measurement *r, bool stay
         }
     free(rows);
     str_add(&s, r->verified ? "; the result is correct" : "");
+    if (said->stays) {
+        said->own = said->own ? said->own : said->text.len;
+        said->text.len = said->own;
+        str_printf(&said->text, "; measured: %s", str_text(&s));
+        str_free(&s);
+        return;
+    }
     size_t plain = s.len;
     model_note(m, &s);
     str_clear(&m->message.echo);

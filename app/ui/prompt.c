@@ -117,6 +117,32 @@ static void splice(struct prompt *p, size_t from, size_t to, const char *text, s
         p->line.data[p->line.len] = 0;
 }
 
+static bool keeps_quote(const struct prompt *p)
+{
+    return p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
+}
+
+/* If the typed text begins a step of its own between the quotes of `edit 3 layout set C "`, keeps
+ * of that beginning only `edit 3 `, as a second C-u does. */
+static void take_whole_step(struct prompt *p)
+{
+    const char *rest = str_text(&p->line) + p->kept.len;
+    if (!keeps_quote(p) || !str_starts(str_text(&p->line), str_text(&p->kept))
+        || !(str_starts(rest, "layout ") || str_starts(rest, "loop ")))
+        return;
+    int quotes = 0;
+    for (const char *c = rest; *c; c++)
+        quotes += *c == '"';
+    size_t at = p->at - (p->kept.len - p->kept_less);
+    splice(p, p->kept_less, p->kept.len, "", 0);
+    if (quotes % 2 == 1 && str_ends(str_text(&p->line), "\""))
+        splice(p, p->line.len - 1, p->line.len, "", 0);
+    p->at = at < p->line.len ? at : p->line.len;
+    p->kept.len = p->kept_less;
+    p->kept.data[p->kept.len] = 0;
+    p->kept_less = 0;
+}
+
 void prompt_insert(struct prompt *p, const char *text)
 {
     struct str flat = {0};
@@ -128,6 +154,7 @@ void prompt_insert(struct prompt *p, const char *text)
     for (const char *s = text; *s; s++)
         str_add_char(&flat, (unsigned char)*s < ' ' || *s == 127 ? ' ' : *s);
     splice(p, p->at, p->at, str_text(&flat), flat.len);
+    take_whole_step(p);
     str_free(&flat);
 }
 
@@ -280,11 +307,6 @@ static bool move_cursor(struct prompt *p, int key)
     }
 }
 
-static bool keeps_quote(const struct prompt *p)
-{
-    return p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
-}
-
 /* Handles C-u. Sets the line to `kept`; if the line is `kept` already, first shortens `kept` to its
  * first kept_less bytes. If `kept` ends with a quote, adds the closing quote behind the cursor. */
 static void clear_line(struct prompt *p)
@@ -379,6 +401,7 @@ enum prompt_event prompt_key(struct prompt *p, int key)
         return PROMPT_EDITED;
     }
     splice(p, p->at, p->at, utf8, (size_t)text_utf8_put(utf8, (uint32_t)key));
+    take_whole_step(p);
     return PROMPT_EDITED;
 }
 

@@ -486,14 +486,15 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
     }
 }
 
-/* Draws at the right end of the prompt which keys come next, in two cases: a refused line is still
- * on the prompt; or the prompt asks for a file name, and one is there already. */
+/* Draws at the right end of the prompt which keys come next, in three cases: a refused line is still
+ * on the prompt; or a list of completions is open; or the prompt asks for a file name, and one is
+ * there already. */
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
-    bool refused = m->message.kind == MESSAGE_ERROR;
     const struct prompt *p = &m->prompt;
+    bool list = p->words.n > 0, refused = m->message.kind == MESSAGE_ERROR && !list;
     char named[64];
-    const char *text = refused ? " refused: change it, or Esc leaves it "
+    const char *text = list ? " Esc closes the list " : refused ? " refused: change it, or Esc leaves it "
                                : " Enter saves, C-u empties the name ";
     if (refused && p->refused && m->error_col > 0 && p->wrong == p->at)
         text = " refused at the cursor: change it, or Esc leaves it ";
@@ -503,7 +504,8 @@ static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
         text = named;
     }
     int x = r.x + r.w - text_width(text);
-    if ((refused ? m->prompt.mark != '/' : m->prompt.mark == PROMPT_SAVE) && g->cursor_x + 2 < x
+    bool asked = refused ? p->mark != '/' : list || p->mark == PROMPT_SAVE;
+    if (asked && g->cursor_x + 2 < x
         && text_width(str_text(&m->prompt.line)) + 2 < x)
         grid_text(g, x, r.y, STYLE_NOTE, text);
 }

@@ -1332,6 +1332,17 @@ static void test_clearing_the_prompt(void **state)
     assert_string_equal(str_text(&m->prompt.line), "edit 2 ");
     press(m, "C-u");
     assert_int_equal(m->prompt.line.len, 0);
+    press(m, "Esc G e C-u layou t");                     /* a whole step between the quotes */
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 layout set C \"layout\"");
+    press(m, "Space");
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 layout ");
+    press(m, "set Space C Space \"MN\" Enter");
+    assert_string_equal(step_of(m), "layout set C \"MN\"");
+    press(m, "e C-u");
+    prompt_insert(&m->prompt, "loop unroll C N");        /* pasted, where no quote is to come */
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 loop unroll C N");
+    press(m, "Esc u e C-u \"NM Enter");
+    assert_string_equal(step_of(m), "layout set C \"NM\"");
     press(m, "Esc Tab 3 e Home C-Right C-Right C-Right Right Del C-u");  /* the quote is lost */
     assert_string_equal(str_text(&m->prompt.line), "layout set C \"\"");
     press(m, "Esc b fast@2 C-u");                        /* the command of a key */
