@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "app/ui/plot.h"
+#include "app/ui/text.h"
 
 #define FEWEST_X 32                       /* least number of trials on the axis */
+#define NAMES_FROM 40                     /* least columns of a plot that names its rules */
+#define RULE_START " start"
 #define LINEAR_BELOW 3.0  /* the axis is linear if slowest / fastest is below this, else log */
 
 /* --- Families --------------------------------------------------------------------------------- */
@@ -128,17 +131,33 @@ static double ms_y(const struct tune_dots *t, double ms)
     return plot_y(&t->plot, ms * t->scale);
 }
 
+/* Names a rule at a column and row of the plot. */
+static void name_rule(struct tune_dots *t, int col, int row, const char *name)
+{
+    bool fits = t->plot.cols >= NAMES_FROM && col >= PLOT_LEFT
+             && col + text_width(name) <= PLOT_LEFT + t->plot.cols;
+    if (fits)
+        canvas_text(t->plot.c, col, row, STYLE_DIM, name);
+}
+
+/* Draws a level rule at the time of the start, and an upright one where the stage of loops
+ * begins. */
 static void put_rules(struct tune_dots *t)
 {
     const struct tune_view *v = t->v;
     double left = 2 * PLOT_LEFT, right_end = left + 2 * t->plot.cols - 1;
+    int start_col = PLOT_LEFT + t->plot.cols - text_width(RULE_START);
     if (isfinite(v->start_ms))
         canvas_line(t->plot.c, left, ms_y(t, v->start_ms), right_end, ms_y(t, v->start_ms),
                     STYLE_RULE, 4);
+    if (isfinite(v->start_ms))
+        name_rule(t, start_col, plot_row(ms_y(t, v->start_ms)), RULE_START);
     for (int i = 1; i < v->n_trials; i++)
-        if (v->trial[i]->stage == STAGE_LOOPS && v->trial[i - 1]->stage == STAGE_JOINT)
+        if (v->trial[i]->stage == STAGE_LOOPS && v->trial[i - 1]->stage == STAGE_JOINT) {
             canvas_line(t->plot.c, trial_x(t, i), 0, trial_x(t, i), 4 * t->plot.rows - 1,
                         STYLE_RULE, 4);
+            name_rule(t, plot_col(trial_x(t, i)) + 1, 0, stage_name[STAGE_LOOPS]);
+        }
 }
 
 /* Draws the best time so far as a level line, with a drop at each trial that is better. */
