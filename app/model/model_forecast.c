@@ -142,21 +142,23 @@ static void add_change(struct str *out, const char *separator, const struct fore
     text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
 }
 
-/* Returns the predicted milliseconds; 0: unknown (model_forecast_has_time). */
-static double predicted_ms(const struct model *m, const struct prediction *p)
+/* Returns the predicted milliseconds; 0: unknown (model_forecast_has_time), also when a tile begins
+ * to spill: which of its elements a compiler keeps in registers is not predicted. */
+static double predicted_ms(const struct model *m, const struct forecast *f)
 {
-    if (!model_forecast_has_time(m) || p->cycles.whole <= 0)
+    const struct prediction *p = &f->misses;
+    if (!model_forecast_has_time(m) || p->cycles.whole <= 0 || f->tile == TILE_SPILLS)
         return 0;
     return roofline_predict_ms(m->roofs.model, target_or_host(m->set.target)->isa,
                                p->cycles, p->miss_bytes);
 }
 
-/* Returns the relative change of the predicted time from `now` to p: -0.5 is half the time.  NAN:
- * one of the two times is unknown, or `now` is NULL. */
-static double time_change(const struct model *m, const struct prediction *p,
+/* Returns the relative change of the predicted time from `now` to `after`: -0.5 is half the time.
+ * NAN: one of the two times is unknown, or `now` is NULL. */
+static double time_change(const struct model *m, const struct forecast *after,
                           const struct forecast *now)
 {
-    double ms = predicted_ms(m, p), was = now && now->ok ? predicted_ms(m, &now->misses) : 0;
+    double ms = predicted_ms(m, after), was = now && now->ok ? predicted_ms(m, now) : 0;
     return ms > 0 && was > 0 ? ms / was - 1 : NAN;
 }
 
@@ -171,7 +173,7 @@ bool model_forecast_has_time(const struct model *m)
 void model_forecast_brief(const struct model *m, const char *line, struct str *out)
 {
     const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
-    double change = r && r->after.ok ? time_change(m, &r->after.misses, &r->now) : NAN;
+    double change = r && r->after.ok ? time_change(m, &r->after, &r->now) : NAN;
     if (isfinite(change)) {
         str_add(out, "time ");
         text_time_change(out, change);
@@ -195,7 +197,7 @@ static bool is_better(const struct model *m, const struct foreseen *x, const str
 {
     if (!x || !y || !x->after.ok || !y->after.ok)
         return x && x->after.ok && !(y && y->after.ok);
-    double ms = predicted_ms(m, &x->after.misses), other_ms = predicted_ms(m, &y->after.misses);
+    double ms = predicted_ms(m, &x->after), other_ms = predicted_ms(m, &y->after);
     if ((ms > 0) != (other_ms > 0))
         return ms > 0;
     return ms != other_ms ? ms < other_ms
@@ -210,11 +212,13 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
 
 /* Appends the change of the time from `now`, such as "; time about -91 %".  If `now` is NULL or its
  * time is unknown, appends the time, such as "; about 0.26 ms".  Appends nothing if that is
- * unknown, too. */
-static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
-                     struct str *out)
+ * unknown, too, but says so if a spill is the reason. */
+static void add_time(const struct model *m, const struct forecast *after,
+                     const struct forecast *now, struct str *out)
 {
-    double ms = predicted_ms(m, p), change = time_change(m, p, now);
+    double ms = predicted_ms(m, after), change = time_change(m, after, now);
+    if (after->tile == TILE_SPILLS)
+        str_add(out, "; a tile spills, which usually costs more time than misses save");
     if (isfinite(change)) {
         str_add(out, "; ");
         text_about_time(out, change);
@@ -241,5 +245,5 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     if (line[0])
         add_change(out, ", ", r);
     if (line[0] || !timed || timed->latency.runs == 0)
-        add_time(m, &r->after.misses, line[0] ? &r->now : NULL, out);
+        add_time(m, &r->after, line[0] ? &r->now : NULL, out);
 }

@@ -90,8 +90,9 @@ static void enter_search(struct model *m)
 
 /* Returns the line on the prompt, which the caller frees.  Removes trailing blanks, and a colon
  * that was pasted with the line.  A file name on the prompt of "save as" becomes the command w
- * FILE.  If the prompt was opened by a key with the beginning of a line, but a whole line was typed
- * behind that beginning, returns only the typed line. */
+ * FILE.  If the prompt was opened by a key with the beginning of a line, but a whole line of the
+ * same command was typed behind that beginning, returns only the typed line; steps and `edit` count
+ * as one command. */
 static char *entered_line(const struct model *m)
 {
     struct str s = {0};
@@ -101,8 +102,11 @@ static char *entered_line(const struct model *m)
     const char *rest = kept[0] && str_starts(typed, kept) ? typed + strlen(kept) : "";
     rest += strspn(rest, " ");
     char command[24];
-    bool whole = model_step_at(rest) > 0 || (sscanf(kept, "%23s", command) == 1
-                                             && str_begins(rest, command) && strchr(rest, ' '));
+    bool stem = sscanf(kept, "%23s", command) == 1;
+    bool step = stem && (model_step_at(kept) > 0 || str_begins(kept, "layout")
+                         || str_begins(kept, "loop"));
+    bool whole = (step && model_step_at(rest) > 0)
+              || (stem && str_begins(rest, command) && strchr(rest, ' '));
     if (whole)                            /* as `edit 2 STEP` behind the "edit 2 " of the key */
         typed = rest;
     str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);

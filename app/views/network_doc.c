@@ -272,8 +272,10 @@ static void put_shares(struct doc *d, const struct network *net, const struct ke
         fewer += t->columns.gflops > 0 && row[i].is.executed < SOME_SKIPPED * row[i].is.flops;
     }
     if (fewer > 0) {
-        str_printf(&text, "this column counts the executed operations, GFLOP/s those of the "
-                   "definition; %d kernel%s fewer (padding, Winograd)",
+        str_printf(&text, "this column %s; %d kernel%s fewer (padding, Winograd)", t->bounded
+                   ? "is the least time for the executed operations over the time; GFLOP/s counts "
+                     "the operations of the definition"
+                   : "counts the executed operations, GFLOP/s those of the definition",
                    fewer, fewer == 1 ? " executes" : "s execute");
         measurement_doc_row(d, str_text(&label), STYLE_NOTE, 0, &text, width);
     }
@@ -444,8 +446,7 @@ static void put_time(struct doc *d, const struct network_task *t, const struct n
 }
 
 /* If a kernel executes fewer operations than its definition has, adds a note about the list: the
- * GFLOP/s count the operations of the definition, and can then be above the ceiling; the percentage
- * counts the executed operations. */
+ * GFLOP/s count the operations of the definition, and can then be above the ceiling. */
 static void put_speed(struct doc *d, const struct network *net, int task,
                       const struct network_look *k)
 {
@@ -457,11 +458,11 @@ static void put_speed(struct doc *d, const struct network *net, int task,
     if (!(seconds > 0) || !(direct > 0) || executed >= SOME_SKIPPED * direct)
         return;
     bool algorithm = t->program->n_algorithms > 0;
-    str_printf(&text, "%.1f GFLOP/s counts the operations of the %s; %s; the percentage counts "
-               "only the executed ones (%.1f GFLOP/s)", 1e-9 * direct / seconds,
-               algorithm ? "direct form" : "definition",
+    str_printf(&text, "%.1f GFLOP/s counts the operations of the %s; %s: %.1f GFLOP/s executed%s",
+               1e-9 * direct / seconds, algorithm ? "direct form" : "definition",
                algorithm ? "Winograd needs fewer" : "padding is skipped",
-               1e-9 * executed / seconds);
+               1e-9 * executed / seconds,
+               algorithm ? ", and its additions can run beside multiply-adds" : "");
     measurement_doc_row(d, "speed:", STYLE_PLAIN, 0, &text, k->width);
 }
 

@@ -486,16 +486,17 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
     }
 }
 
-/* Draws at the right end of the prompt which keys come next, in three cases: a refused line is still
- * on the prompt; or a list of completions is open; or the prompt asks for a file name, and one is
- * there already. */
+/* Draws at the right end of the prompt which keys come next, in three cases: a refused line is
+ * still on the prompt; or a list of completions is open; or the prompt asks for a file name, and
+ * one is there already. */
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
     const struct prompt *p = &m->prompt;
     bool list = p->words.n > 0, refused = m->message.kind == MESSAGE_ERROR && !list;
     char named[64];
-    const char *text = list ? " Esc closes the list " : refused ? " refused: change it, or Esc leaves it "
-                               : " Enter saves, C-u empties the name ";
+    const char *text = list ? " Esc closes the list "
+                     : refused ? " refused: change it, or Esc leaves it "
+                     : " Enter saves, C-u empties the name ";
     if (refused && p->refused && m->error_col > 0 && p->wrong == p->at)
         text = " refused at the cursor: change it, or Esc leaves it ";
     if (refused && p->refused && p->wrong < p->at && p->at - p->wrong < LONG_WORD) {

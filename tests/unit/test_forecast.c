@@ -84,6 +84,12 @@ static void of_the_time(void **state)
     m->set.cache = (struct cache_config){0};
     m->data_stamp++;
     assert_shows(m, "; time about -");
+    struct foreseen *row = &m->foreseen.rows.data[m->foreseen.rows.len - 1];
+    row->after.tile = TILE_SPILLS;
+    m->data_stamp++;
+    assert_shows(m, "-94 %; a tile spills, which usually costs more");
+    assert_hides(m, "; time about");
+    row->after.tile = TILE_STAYS;
     const struct gen_cycles cycles = { 0.25e6, 0 };
     assert_true(roofline_predict_ms(r, r->isa[0].isa, cycles, 96e6) == 2.5);
     assert_true(roofline_predict_ms(r, "none", cycles, 96e6) == 0);

@@ -1345,6 +1345,13 @@ static void test_clearing_the_prompt(void **state)
     assert_string_equal(step_of(m), "layout set C \"NM\"");
     press(m, "Esc Tab 3 e Home C-Right C-Right C-Right Right Del C-u");  /* the quote is lost */
     assert_string_equal(str_text(&m->prompt.line), "layout set C \"\"");
+    char *branch = xstrdup(history_branch(m->session->history, 0)->name);
+    press(m, "Esc b edit Space 2 Space loop Space unroll Space C Space X Enter");
+    assert_shows(m, "branch");                           /* and no edit of this branch */
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    assert_true(str_starts(str_text(&m->prompt.line), "branch "));
+    assert_string_equal(history_branch(m->session->history, 0)->name, branch);
+    free(branch);
     press(m, "Esc b fast@2 C-u");                        /* the command of a key */
     assert_string_equal(str_text(&m->prompt.line), "branch ");
     press(m, "fast@2 Enter C-u");                        /* after a refusal as well */

@@ -239,7 +239,7 @@ static void shares_count_what_is_executed(void **state)
     assert_shows(m, executed);
     assert_hides(m, "speed:");
     press(m, "j");
-    assert_shows(m, "GFLOP/s counts the operations of the direct form; Winograd needs fewer; the");
+    assert_shows(m, "GFLOP/s counts the operations of the direct form; Winograd needs fewer: ");
     assert_shows(m, "Enter opens this kernel with its steps. GFLOP/s counts the direct form.");
     assert_shows(m, "Ker_wino ");         /* the name that steps use */
     model_free(m);
