@@ -324,6 +324,8 @@ static void test_memory_equal(void **state)
     }
     assert_false(
         layout_memory_equal(pool, layout_of(pool, "A K=4", ""), layout_of(pool, "A K=2 L=2", "")));
+    assert_false(layout_memory_equal(pool, layout_of(pool, "A K=2 L=6", ""),
+                                     layout_of(pool, "A K=3 L=4", "")));
     /* Too large to compare point by point: the algebra must do. */
     const char *large = "T N=64 O=256 H=56 W=56";
     assert_true(layout_memory_equal(

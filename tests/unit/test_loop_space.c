@@ -575,7 +575,6 @@ static void starts(void **state)
     }
 }
 
-/* Pinned loops stay; a factored reduction is a base like any other. */
 /* Of a pinned nest: every sound point is another schedule, which runs and is found again. */
 static void check_places(const struct loop_space *s)
 {
@@ -608,6 +607,7 @@ static void check_places(const struct loop_space *s)
     arena_free(a);
 }
 
+/* Pinned loops stay; a factored reduction is a base like any other. */
 static void pinned_loops(void **state)
 {
     (void)state;
@@ -641,6 +641,30 @@ static void pinned_loops(void **state)
         loop_point_random(s, &r, &p);
         check_runs(s, build(a, s, &p));
     }
+    arena_free(a);
+}
+
+/* In a pinned nest with a tile, nodes are attached at the loop of the tile, and no deeper. */
+static void nodes_are_attached_at_the_tile(void **state)
+{
+    (void)state;
+    static const char *const tiled[] = {
+        "loop reorder Conv N O H I KH KW W", "loop cache_write Conv at=O",
+    };
+    struct arena *a = arena_new();
+    const struct loop_space *s = loops_over(a, "c2d i=4 h=14 w=14 o=16 k=3 p=1 bias=1 relu=1",
+                                            tiled, COUNT_OF(tiled), NULL);
+    struct loop_point p = { 0 };
+    const char *const *line;
+    struct err e;
+    int n, at_tile = 0;
+    p.v[knob_of(s, "consumers")][0] = 2;
+    assert_true(loop_point_lines(s, a, &p, &line, &n, &e));
+    for (int i = 0; i < n; i++) {
+        at_tile += strstr(line[i], "compute_at") && strstr(line[i], " Conv O");
+        assert_null(strstr(line[i], " Conv H"));
+    }
+    assert_true(at_tile > 0);
     arena_free(a);
 }
 
@@ -693,7 +717,8 @@ int main(void)
         cmocka_unit_test(moves), cmocka_unit_test(refusals), cmocka_unit_test(starts),
         cmocka_unit_test(too_many_loops),
         cmocka_unit_test(windows_of_copies),
-        cmocka_unit_test(pinned_loops), cmocka_unit_test(states),
+        cmocka_unit_test(pinned_loops), cmocka_unit_test(nodes_are_attached_at_the_tile),
+        cmocka_unit_test(states),
         cmocka_unit_test(instruction_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,8 @@ static void errors_stay(void **state)
     model_free(m);
 }
 
-/* What a change of an earlier step did is still said when its time comes; of two times, the last. */
+/* What a change of an earlier step did is still said when its time comes; of two times, the last
+ * one. */
 static void times_follow_what_a_change_did(void **state)
 {
     (void)state;
