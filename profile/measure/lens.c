@@ -173,13 +173,25 @@ int64_t lens_sets(const struct lens *l, int64_t stride)
          : l->n_sets / gcd(lines, l->n_sets);
 }
 
+/* Whether the two lines of a pair lie a whole number of iterations of a part of a loop apart. */
+static bool lies_between(const struct lens *l, const struct walk_part *part,
+                         const struct lens_pair *p)
+{
+    int64_t apart = llabs((int64_t)p->line - p->other) * l->line_bytes;
+    return apart % part->stride == 0 && apart / llabs(part->stride) < part->trips;
+}
+
 /* Whether the iterations of a part of a loop access more lines than the sets that they use can
- * hold, so that the access conflicts with itself. If so, stores stride, trips and sets of *p. */
-static bool takes_few_sets(const struct lens *l, const struct walk_part *part, struct lens_pair *p)
+ * hold, so that the access conflicts with itself.  between: whether the lines of the pair must lie
+ * in different iterations; if these fill their sets, the next line of any other access evicts one
+ * of them, so full sets are enough.  Stores stride, trips and sets of *p. */
+static bool takes_few_sets(const struct lens *l, const struct walk_part *part, bool between,
+                           struct lens_pair *p)
 {
     int64_t sets = lens_sets(l, part->stride);
     sets = sets < part->trips ? sets : part->trips;
-    if (part->stride == 0 || part->stride % l->line_bytes != 0 || part->trips <= sets * l->ways)
+    if (part->stride == 0 || part->stride % l->line_bytes != 0
+        || part->trips < sets * l->ways + !between || (between && !lies_between(l, part, p)))
         return false;
     p->stride = part->stride;
     p->trips = part->trips;
@@ -187,8 +199,7 @@ static bool takes_few_sets(const struct lens *l, const struct walk_part *part, s
     return true;
 }
 
-/* Finds the innermost loop, or part of it, that makes the access p->by conflict with itself. */
-static void find_stride(const struct lens_run *r, struct lens_pair *p)
+static bool find_loop(const struct lens_run *r, bool between, struct lens_pair *p)
 {
     int n;
     const struct walk_loop *loop = walk_loops(r->walk, &n);
@@ -196,21 +207,30 @@ static void find_stride(const struct lens_run *r, struct lens_pair *p)
     const struct walk_part lanes = { s->apart, s->pieces };
     bool alone = s->loop >= 0 && lens_steps(r->l, p->by, s->loop).part[0].stride != s->apart;
     p->every = 0;
-    if (alone && takes_few_sets(r->l, &lanes, p)) {
+    if (alone && takes_few_sets(r->l, &lanes, between, p)) {
         p->loop = s->loop;
-        return;
+        return true;
     }
     for (int i = s->loop; i >= 0; i = loop[i].parent) {
         const struct walk_way way = lens_steps(r->l, p->by, i);
         p->every = 1;
         for (int k = 0; k < way.n; k++) {
-            if (takes_few_sets(r->l, &way.part[k], p)) {
+            if (takes_few_sets(r->l, &way.part[k], between, p)) {
                 p->loop = i;
-                return;
+                return true;
             }
             p->every *= lens_way(r->l, p->by, i)->part[k].trips;
         }
     }
+    return false;
+}
+
+/* Finds the innermost loop, or part of it, that makes the access p->by conflict with itself; first
+ * among the loops that lie between the two lines of a pair of one access. */
+static void find_stride(const struct lens_run *r, struct lens_pair *p)
+{
+    if (p->by != p->site || !find_loop(r, true, p))
+        find_loop(r, false, p);
 }
 
 static int by_count(const void *a, const void *b)

@@ -718,6 +718,31 @@ static void lanes_in_few_sets(void **state)
     arena_free(a);
 }
 
+/* Eight rows fill a set, and the lines of another operand take a way of it: the loop of the rows is
+ * the reason, and not an outer one that would take as few sets. */
+static void rows_that_fill_a_set(void **state)
+{
+    static const char *const tile[] = {
+        "loop split C M 8", "loop split C N 32", "loop reorder C M.0 N.0 K M.1 N.1",
+        "loop cache_write C at=N.0", "loop unroll C M.1", "loop vectorize C N.1",
+    };
+    (void)state;
+    struct arena *a = arena_new();
+    struct str text = {0};
+    const struct program *p = replayed(a, "gmm m=64 k=1024 n=256", tile, COUNT_OF(tile));
+    struct lens *l = lens_of(p, "32K/8/64", -1, 0);
+    int i = 0;
+    while (i < l->n_sites && lens_kind(&l->cause[i]) != MISS_CONFLICT)
+        i++;
+    assert_true(i < l->n_sites);
+    lens_reason_print(&text, l, &l->cause[i]);
+    assert_says(&text, "In each iteration of K, A[8*m.0 + m.1][k] touches 8 lines that are 4 096 "
+                       "bytes apart: they lie in 1 of 64 sets, which holds 8 lines.");
+    lens_free(l);
+    str_free(&text);
+    arena_free(a);
+}
+
 static void sentences(void **state)
 {
     struct arena *a = arena_new();
@@ -877,7 +902,7 @@ int main(void)
         cmocka_unit_test(pads_come_after_orders),
         cmocka_unit_test(cures_have_times),
         cmocka_unit_test(nests_are_joined), cmocka_unit_test(lanes_in_few_sets),
-        cmocka_unit_test(sentences),
+        cmocka_unit_test(rows_that_fill_a_set), cmocka_unit_test(sentences),
         cmocka_unit_test(says_why_nothing_helps), cmocka_unit_test(ranking),
         cmocka_unit_test(golden),
     };
