@@ -462,6 +462,8 @@ void model_note_no_change(const struct program *p, const struct program *before,
 /* Appends remarks on the current program, such as overlapping tiles.  Returns whether one of them
  * must be read, so that the message stays. */
 bool model_note(struct model *m, struct str *out);
+/* Appends those of these notes that model_new_tile and model_change_note do not make. */
+void model_rebased_note(struct model *m, struct str *out);
 
 /* model_settings.c: settings, and the commands that change them. */
 

@@ -354,6 +354,7 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
         history_rebased_print(m->session->history, &what);
         model_new_tile(m, history_current(m->session->history), before, "; ", &what);
         model_change_note(model_program(m), before->program, &what);
+        model_rebased_note(m, &what);
         model_note_replaced(m, did->at, &what);
         model_info(m, "%s", str_text(&what));
         m->message.stays = true;

@@ -192,11 +192,15 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
     }
 }
 
-/* Whether prediction x is better than prediction y.  NULL stands for a missing prediction. */
+/* Whether prediction x is better than prediction y; one that spills a tile, or takes it out of the
+ * registers, is worse than one that does not.  NULL stands for a missing prediction. */
 static bool is_better(const struct model *m, const struct foreseen *x, const struct foreseen *y)
 {
     if (!x || !y || !x->after.ok || !y->after.ok)
         return x && x->after.ok && !(y && y->after.ok);
+    bool costs = x->after.tile != TILE_STAYS, other_costs = y->after.tile != TILE_STAYS;
+    if (costs != other_costs)
+        return !costs;
     double ms = predicted_ms(m, &x->after), other_ms = predicted_ms(m, &y->after);
     if ((ms > 0) != (other_ms > 0))
         return ms > 0;
@@ -217,8 +221,8 @@ static void add_time(const struct model *m, const struct forecast *after,
                      const struct forecast *now, struct str *out)
 {
     double ms = predicted_ms(m, after), change = time_change(m, after, now);
-    if (after->tile == TILE_SPILLS)
-        str_add(out, "; a tile spills, which usually costs more time than misses save");
+    if (after->tile == TILE_SPILLS && model_forecast_has_time(m))
+        str_add(out, "; no time is predicted, since a tile spills");
     if (isfinite(change)) {
         str_add(out, "; ");
         text_about_time(out, change);

@@ -88,11 +88,20 @@ static void enter_search(struct model *m)
 
 /* --- The prompt ------------------------------------------------------------------------------- */
 
+/* Whether the line begins with a step, or with a command that takes one. */
+static bool begins_step(const char *line)
+{
+    bool step = model_step_at(line) > 0;
+    for (int k = 0; k < STEP_KIND_COUNT; k++)
+        step = step || str_begins(line, step_info((enum step_kind)k)->room);
+    return step;
+}
+
 /* Returns the line on the prompt, which the caller frees.  Removes trailing blanks, and a colon
  * that was pasted with the line.  A file name on the prompt of "save as" becomes the command w
  * FILE.  If the prompt was opened by a key with the beginning of a line, but a whole line of the
- * same command was typed behind that beginning, returns only the typed line; steps and `edit` count
- * as one command. */
+ * same command was typed behind that beginning, or `edit N` behind the beginning of a step, returns
+ * only the typed line. */
 static char *entered_line(const struct model *m)
 {
     struct str s = {0};
@@ -102,18 +111,14 @@ static char *entered_line(const struct model *m)
     const char *rest = kept[0] && str_starts(typed, kept) ? typed + strlen(kept) : "";
     rest += strspn(rest, " ");
     char command[24];
-    bool stem = sscanf(kept, "%23s", command) == 1;
-    bool step = stem && (model_step_at(kept) > 0 || str_begins(kept, "layout")
-                         || str_begins(kept, "loop"));
-    bool whole = (step && model_step_at(rest) > 0)
-              || (stem && str_begins(rest, command) && strchr(rest, ' '));
+    bool whole = sscanf(kept, "%23s", command) == 1
+              && ((model_step_at(rest) > 0 && begins_step(kept))
+                  || (str_begins(rest, command) && strchr(rest, ' ')));
     if (whole)                            /* as `edit 2 STEP` behind the "edit 2 " of the key */
         typed = rest;
     str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);
     char *line = xstrdup(str_text(&s));
     size_t n = strlen(line);
-    if (whole && (str_ends(line, "\"\"") || str_ends(line, " \"")))
-        n--;                              /* removes the closing quote of the key's line */
     while (n > 0 && line[n - 1] == ' ')
         n--;
     line[n] = 0;

@@ -228,10 +228,13 @@ void model_threads_note(const struct model *m, struct str *out)
 static void note_copies(const struct program *p, const char *step, struct str *out)
 {
     const struct graph *g = p->graph;
+    if (!str_starts(step, "layout "))
+        return;
     int named = program_layout_tensor(g, step);
     if (named >= 0 && program_is_inlined(p, named))
-        str_printf(out, "%s is computed where it is read (loop inline), so its layout acts only "
-                   "after `loop compute_root %s`", g->tensor[named].name, g->tensor[named].name);
+        str_printf(out, "%s%s is computed where it is read (loop inline), so its layout acts only "
+                   "after `loop compute_root %s`", out->len ? "; " : "", g->tensor[named].name,
+                   g->tensor[named].name);
     for (int t = 0; t < g->n_tensors; t++) {
         const struct layout *l = p->layout[t];
         bool result = g->tensor[t].producer >= g->main_node;
@@ -383,18 +386,10 @@ void model_change_note(const struct program *p, const struct program *than, stru
     model_contract_note(p, than, out);
 }
 
-bool model_note(struct model *m, struct str *out)
+/* Appends that the program is measured with 1 thread, for the first state where that matters. */
+static bool note_parallel(struct model *m, struct str *out)
 {
-    const struct program *p = model_program(m);
-    const struct state *s = history_current(m->session->history);
-    if (str_starts(s->step, "layout "))
-        note_copies(p, s->step, out);
-    if (s->parent >= 0)
-        model_change_note(p, history_state(m->session->history, s->parent)->program, out);
-    if (s->parent >= 0 && str_starts(s->step, "loop "))
-        model_new_tile(m, s, history_state(m->session->history, s->parent), out->len ? "; " : "",
-                       out);
-    if (m->threads > 1 || m->cores < 2 || !has_parallel_loop(p))
+    if (m->threads > 1 || m->cores < 2 || !has_parallel_loop(model_program(m)))
         return false;
     if (m->parallel_said == 0)
         m->parallel_said = model_tag(m) + 1;
@@ -405,6 +400,25 @@ bool model_note(struct model *m, struct str *out)
     return says;
 }
 
+void model_rebased_note(struct model *m, struct str *out)
+{
+    note_copies(model_program(m), history_current(m->session->history)->step, out);
+    note_parallel(m, out);
+}
+
+bool model_note(struct model *m, struct str *out)
+{
+    const struct program *p = model_program(m);
+    const struct state *s = history_current(m->session->history);
+    note_copies(p, s->step, out);
+    if (s->parent >= 0)
+        model_change_note(p, history_state(m->session->history, s->parent)->program, out);
+    if (s->parent >= 0 && str_starts(s->step, "loop "))
+        model_new_tile(m, s, history_state(m->session->history, s->parent), out->len ? "; " : "",
+                       out);
+    return note_parallel(m, out);
+}
+
 /* Returns what to do after a measurement that failed: usually, to undo the step. */
 static const char *fix_of(const struct model *m, const struct measurement *r)
 {
@@ -413,31 +427,57 @@ static const char *fix_of(const struct model *m, const struct measurement *r)
     return history_current(m->session->history)->step[0] ? "u undoes the step" : "";
 }
 
-/* Says why a correct kernel was not timed.  If it was simulated on a GPU, also says the least time
- * that the simulation predicts. */
-static void say_untimed(struct model *m, const struct measurement *r)
+/* Appends why a correct kernel was not timed.  If it was simulated on a GPU, also says the least
+ * time that the simulation predicts. */
+static void put_untimed(const struct measurement *r, struct str *out)
 {
-    struct str s = {0};
     if (gpu_memory_untimed_ms(r) > 0) {
-        str_add(&s, "at least ");
-        text_ms(&s, gpu_memory_untimed_ms(r));
-        str_printf(&s, ", simulated on %s; ", r->sim.gpu);
+        str_add(out, "at least ");
+        text_ms(out, gpu_memory_untimed_ms(r));
+        str_printf(out, ", simulated on %s; ", r->sim.gpu);
     }
-    str_printf(&s, "the result is correct; not timed: %s",
+    str_printf(out, "the result is correct; not timed: %s",
                r->device.reason[0] ? r->device.reason : "there is no time without the clock");
-    str_clear(&m->message.echo);
-    model_info(m, "%s", str_text(&s));
-    str_free(&s);
+}
+
+/* Adds the result of a measurement to a message that stays, in the place of an earlier result. */
+static void add_result(struct message *said, const char *result)
+{
+    said->own = said->own ? said->own : said->text.len;
+    said->text.len = said->own;
+    str_printf(&said->text, "; %s", result);
+}
+
+/* Appends the time of the current state, and what it changes.  stays: whether an earlier, faster
+ * time is kept instead of the new one. */
+static void put_timed(struct model *m, const struct measurement *r, bool stays, struct str *out)
+{
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    str_add(out, "measured: best ");
+    text_ms(out, r->latency.min_ms);
+    if (stays) {
+        str_add(out, "; the earlier ");
+        text_ms(out, history_current(m->session->history)->measured->latency.min_ms);
+        str_add(out, " stays (:measure_fresh replaces it)");
+    }
+    if (r->threads > 1)
+        str_printf(out, " with %d threads", r->threads);
+    for (int i = 0; i < n; i++)
+        if (!stays && rows[i].here && rows[i].has_change) {
+            str_add(out, ", change ");
+            text_change(out, rows[i].change);
+        }
+    free(rows);
+    str_add(out, r->verified ? "; the result is correct" : "");
 }
 
 /* Shows the result of a measurement of the current state, unless the prompt or another message has
- * priority.  stays: whether an earlier, faster time is kept instead of the new one. */
+ * priority.  stays: as for put_timed. */
 static void say_measured(struct model *m, const struct measurement *r, bool stays)
 {
     bool right = r->outcome == OUTCOME_OK;
-    struct message *said = &m->message;
-    if (said->kind == MESSAGE_ERROR || m->prompt.open
-        || (said->stays && right && r->latency.runs == 0))
+    if (m->message.kind == MESSAGE_ERROR || m->prompt.open)
         return;
     if (!right) {
         str_clear(&m->message.echo);
@@ -445,41 +485,23 @@ static void say_measured(struct model *m, const struct measurement *r, bool stay
                         fix_of(m, r));
         return;
     }
-    if (r->latency.runs == 0) {
-        say_untimed(m, r);
-        return;
-    }
-    int n;
-    struct ledger_row *rows = model_ledger(m, &n);
     struct str s = {0};
-    str_add(&s, "best ");
-    text_ms(&s, r->latency.min_ms);
-    if (stays) {
-        str_add(&s, "; the earlier ");
-        text_ms(&s, history_current(m->session->history)->measured->latency.min_ms);
-        str_add(&s, " stays (:measure_fresh replaces it)");
-    }
-    if (r->threads > 1)
-        str_printf(&s, " with %d threads", r->threads);
-    for (int i = 0; i < n; i++)
-        if (!stays && rows[i].here && rows[i].has_change) {
-            str_add(&s, ", change ");
-            text_change(&s, rows[i].change);
-        }
-    free(rows);
-    str_add(&s, r->verified ? "; the result is correct" : "");
-    if (said->stays) {
-        said->own = said->own ? said->own : said->text.len;
-        said->text.len = said->own;
-        str_printf(&said->text, "; measured: %s", str_text(&s));
+    if (r->latency.runs == 0)
+        put_untimed(r, &s);
+    else
+        put_timed(m, r, stays, &s);
+    if (m->message.stays) {
+        add_result(&m->message, str_text(&s));
         str_free(&s);
         return;
     }
     size_t plain = s.len;
-    model_note(m, &s);
+    if (r->latency.runs > 0)
+        model_note(m, &s);
     str_clear(&m->message.echo);
-    model_info(m, "measured: %s", str_text(&s));
-    m->message.fades = s.len == plain && !stays ? FADE_TICKS : 0;
+    model_info(m, "%s", str_text(&s));
+    bool fades = r->latency.runs > 0 && s.len == plain && !stays;
+    m->message.fades = fades ? FADE_TICKS : 0;
     str_free(&s);
 }
 
@@ -520,7 +542,7 @@ static void measured(struct model *m, const struct app_job *j)
     else if (current)
         say_measured(m, &j->m, stays);
     else if (here && m->message.kind == MESSAGE_INFO
-             && str_starts(str_text(&m->message.text), "measured: best"))
+             && (m->message.own > 0 || str_starts(str_text(&m->message.text), "measured: best")))
         say_measured(m, here, false);    /* again: the message may name a change from j's state */
     if (other > 0)
         model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,

@@ -1,5 +1,6 @@
 #include "app/ui/prompt.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "app/ui/key.h"
 #include "app/ui/text.h"
@@ -122,23 +123,38 @@ static bool keeps_quote(const struct prompt *p)
     return p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
 }
 
+/* Whether a step begins there, or a line that changes a past step: "edit 2 ". */
+static bool begins_step(const char *text, bool *past)
+{
+    int n = 0;
+    sscanf(text, "edit %*d %n", &n);
+    if (n == 0)
+        sscanf(text, "insert %*d %n", &n);
+    *past = n > 0 && text[n - 1] == ' ';
+    return *past || str_starts(text, "layout ") || str_starts(text, "loop ");
+}
+
 /* If the typed text begins a step of its own between the quotes of `edit 3 layout set C "`, keeps
- * of that beginning only `edit 3 `, as a second C-u does. */
+ * of that beginning only `edit 3 `, as a second C-u does; nothing, if the text begins with
+ * `edit 2 ` itself. */
 static void take_whole_step(struct prompt *p)
 {
-    const char *rest = str_text(&p->line) + p->kept.len;
-    if (!keeps_quote(p) || !str_starts(str_text(&p->line), str_text(&p->kept))
-        || !(str_starts(rest, "layout ") || str_starts(rest, "loop ")))
+    const char *line = str_text(&p->line);
+    bool past;
+    if (!keeps_quote(p) || !str_starts(line, str_text(&p->kept)))
+        return;
+    size_t from = p->kept.len + strspn(line + p->kept.len, " :");
+    if (p->at < from || !begins_step(line + from, &past))
         return;
     int quotes = 0;
-    for (const char *c = rest; *c; c++)
+    for (const char *c = line + from; *c; c++)
         quotes += *c == '"';
-    size_t at = p->at - (p->kept.len - p->kept_less);
-    splice(p, p->kept_less, p->kept.len, "", 0);
+    size_t to = past ? 0 : p->kept_less, at = p->at - (from - to);
+    splice(p, to, from, "", 0);
     if (quotes % 2 == 1 && str_ends(str_text(&p->line), "\""))
         splice(p, p->line.len - 1, p->line.len, "", 0);
     p->at = at < p->line.len ? at : p->line.len;
-    p->kept.len = p->kept_less;
+    p->kept.len = to;
     p->kept.data[p->kept.len] = 0;
     p->kept_less = 0;
 }

@@ -133,12 +133,14 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
     text_count(out, to);
 }
 
-/* Adds "time about -78 %, ", if it can be predicted.  A step that takes away most conflict misses
- * may gain more, because these often miss L2 as well, which is not predicted. */
+/* Adds "time about -78 %, ", if it can be predicted; it cannot if a tile spills.  A step that takes
+ * away most conflict misses may gain more, because these often miss L2 as well, which is not
+ * predicted. */
 static void add_time(const struct lens_look *k, const struct prediction *from,
-                     const struct prediction *to, struct str *out)
+                     const struct forecast *cure, struct str *out)
 {
-    if (!k->model || from->cycles.whole <= 0 || to->cycles.whole <= 0)
+    const struct prediction *to = &cure->misses;
+    if (!k->model || cure->tile == TILE_SPILLS || from->cycles.whole <= 0 || to->cycles.whole <= 0)
         return;
     const char *isa = target_or_host(k->target)->isa;
     double ms = roofline_predict_ms(k->model, isa, from->cycles, from->miss_bytes);
@@ -161,7 +163,7 @@ static void put_effect(struct lens_pane *v, int i, int column)
     const struct lens_look *k = v->k;
     const struct prediction *to = &k->cure[i].misses, *from = &k->now->misses;
     struct str text = {0};
-    add_time(k, from, to, &text);
+    add_time(k, from, &k->cure[i], &text);
     add_change(&text, "misses", from->l1_misses, to->l1_misses);
     if ((double)(from->conflicts + to->conflicts) > SOME * (double)from->l1_misses)
         add_change(&text, ", conflict misses", from->conflicts, to->conflicts);

@@ -394,12 +394,10 @@ static void draw_message(const struct model *m, struct grid *g)
     draw_wrapped(g, y, bottom, r.x + 6, r.w - 7, STYLE_PLAIN, fix);
 }
 
-/* As in a menu, the label of a key that only begins a line ends with an ellipsis; the other keys
- * act at once. */
+/* As in a menu, the label of a key that only begins a step or command ends with an ellipsis. */
 static const char *bar_ellipsis(const struct key_binding *b)
 {
-    bool begins = b->action == ACTION_SAVE_AS || (b->action == ACTION_ASK && b->line[0]);
-    return begins ? "…" : "";
+    return b->action == ACTION_ASK && b->line[0] ? "…" : "";
 }
 
 static int bar_width(const struct key_binding *b)

@@ -9,7 +9,6 @@
 
 #define FEWEST_X 32                       /* least number of trials on the axis */
 #define NAMES_FROM 40                     /* least columns of a plot that names its rules */
-#define RULE_START " start"
 #define LINEAR_BELOW 3.0  /* the axis is linear if slowest / fastest is below this, else log */
 
 /* --- Families --------------------------------------------------------------------------------- */
@@ -131,13 +130,10 @@ static double ms_y(const struct tune_dots *t, double ms)
     return plot_y(&t->plot, ms * t->scale);
 }
 
-/* Names a rule at a column and row of the plot. */
-static void name_rule(struct tune_dots *t, int col, int row, const char *name)
+/* Whether a trial is the first of the stage of loops, behind the joint stage. */
+static bool begins_loops(const struct tune_view *v, int i)
 {
-    bool fits = t->plot.cols >= NAMES_FROM && col >= PLOT_LEFT
-             && col + text_width(name) <= PLOT_LEFT + t->plot.cols;
-    if (fits)
-        canvas_text(t->plot.c, col, row, STYLE_DIM, name);
+    return i > 0 && v->trial[i]->stage == STAGE_LOOPS && v->trial[i - 1]->stage == STAGE_JOINT;
 }
 
 /* Draws a level rule at the time of the start, and an upright one where the stage of loops
@@ -146,18 +142,38 @@ static void put_rules(struct tune_dots *t)
 {
     const struct tune_view *v = t->v;
     double left = 2 * PLOT_LEFT, right_end = left + 2 * t->plot.cols - 1;
-    int start_col = PLOT_LEFT + t->plot.cols - text_width(RULE_START);
     if (isfinite(v->start_ms))
         canvas_line(t->plot.c, left, ms_y(t, v->start_ms), right_end, ms_y(t, v->start_ms),
                     STYLE_RULE, 4);
-    if (isfinite(v->start_ms))
-        name_rule(t, start_col, plot_row(ms_y(t, v->start_ms)), RULE_START);
     for (int i = 1; i < v->n_trials; i++)
-        if (v->trial[i]->stage == STAGE_LOOPS && v->trial[i - 1]->stage == STAGE_JOINT) {
+        if (begins_loops(v, i))
             canvas_line(t->plot.c, trial_x(t, i), 0, trial_x(t, i), 4 * t->plot.rows - 1,
                         STYLE_RULE, 4);
-            name_rule(t, plot_col(trial_x(t, i)) + 1, 0, stage_name[STAGE_LOOPS]);
+}
+
+/* Writes a name from a column on in the first of these rows of the plot that is free there. */
+static void put_name(struct tune_dots *t, int col, int row, int last, const char *name)
+{
+    int w = text_width(name), most = t->plot.rows - 1;
+    for (; row <= last && row <= most; row++)
+        if (row >= 0 && col + w <= PLOT_LEFT + t->plot.cols
+            && canvas_used(t->plot.c, col, row, w) == 0) {
+            canvas_text(t->plot.c, col, row, STYLE_DIM, name);
+            return;
         }
+}
+
+/* Names the rules, after everything else is drawn: a name hides nothing. */
+static void put_names(struct tune_dots *t)
+{
+    const struct tune_view *v = t->v;
+    int level = isfinite(v->start_ms) ? plot_row(ms_y(t, v->start_ms)) : -9;
+    if (t->plot.cols < NAMES_FROM)
+        return;
+    put_name(t, PLOT_LEFT + t->plot.cols - text_width("start"), level - 1, level + 1, "start");
+    for (int i = 1; i < v->n_trials; i++)
+        if (begins_loops(v, i))
+            put_name(t, plot_col(trial_x(t, i)) + 1, 0, t->plot.rows, stage_name[STAGE_LOOPS]);
 }
 
 /* Draws the best time so far as a level line, with a drop at each trial that is better. */
@@ -226,4 +242,5 @@ void tune_plot(struct canvas *c, const struct tune_view *v, const struct tune_fa
     put_best(&t);
     put_trials(&t);
     put_selected(&t);
+    put_names(&t);
 }

@@ -4,12 +4,13 @@
 #include "kernels/base/vec.h"
 
 /* The findings of blame_loop so far.  names: the loop, and the loops of older states from which it
- * was made.  said: the effects of steps, newest first. */
+ * was made.  said: the effects of steps, newest first; by: the numbers of these steps. */
 struct blamed {
     struct arena *a;
     const char *stage;
     VEC(const char *) names;
     VEC(const char *) said;
+    VEC(int) by;
 };
 
 static const struct stage *find_stage(const struct program *p, const char *name)
@@ -98,14 +99,16 @@ static bool look_at(struct blamed *b, const struct state *at, const struct progr
         if (old && stage_axis(old, name) < 0)
             add_origins(b, old, now, name);
     }
-    if (text.len > 0)
+    if (text.len > 0) {
         vec_push(&b->said, arena_printf(b->a, "step %d (%s) %s", number, at->step,
                                         str_text(&text)));
+        vec_push(&b->by, number);
+    }
     str_free(&text);
     return old != NULL;
 }
 
-void blame_loop(struct str *out, const struct history *h, const char *stage, const char *loop)
+static struct blamed find_blame(const struct history *h, const char *stage, const char *loop)
 {
     struct blamed b = { .a = arena_new(), .stage = stage };
     int n, at;
@@ -117,14 +120,26 @@ void blame_loop(struct str *out, const struct history *h, const char *stage, con
         if (!s->held && !look_at(&b, s, before, i))
             break;
     }
+    return b;
+}
+
+static void blamed_free(struct blamed *b)
+{
+    vec_free(&b->names);
+    vec_free(&b->said);
+    vec_free(&b->by);
+    arena_free(b->a);
+}
+
+void blame_loop(struct str *out, const struct history *h, const char *stage, const char *loop)
+{
+    struct blamed b = find_blame(h, stage, loop);
     str_printf(out, "%s of %s: ", loop, stage);
     for (int i = b.said.len - 1; i >= 0; i--)
         str_printf(out, "%s%s", b.said.data[i], i > 0 ? "; " : "");
     if (b.said.len == 0)
         str_add(out, "no step; it is a loop of the operator itself");
-    vec_free(&b.names);
-    vec_free(&b.said);
-    arena_free(b.a);
+    blamed_free(&b);
 }
 
 /* Returns the number of the last of the steps 1 to `at` of a path that gave a loop its annotation;
@@ -181,17 +196,21 @@ void blame_inside(struct str *out, const struct history *h, const char *stage, c
     if (outer < 0)
         return;
     print_annotations(out, h, s, outer, path, at);
+    struct blamed b = find_blame(h, stage, loop);
     bool first = true;
-    for (int i = 1; i <= at; i++) {
+    for (int i = 1, k = b.by.len - 1; i <= at; i++) {
+        bool listed = k >= 0 && b.by.data[k] == i;       /* by blame_loop */
+        k -= listed;
         const struct state *of = history_state(h, path[i]);
         const struct program *p = of->program;
         const struct step *step = of->held ? NULL : p->parsed[p->n_steps - 1];
         int here = step ? program_stage(p, stage) : -1;
-        if (here < 0 || !moves_work_into(step, p, here) || names_loop(step, stage, loop))
+        if (here < 0 || listed || !moves_work_into(step, p, here))
             continue;
         str_printf(out, "%sstep %d (%s)", first ? "; in the same stage, " : ", ", i, of->step);
         first = false;
     }
+    blamed_free(&b);
 }
 
 void blame_print(struct str *out, const struct history *h)

@@ -87,7 +87,7 @@ static void of_the_time(void **state)
     struct foreseen *row = &m->foreseen.rows.data[m->foreseen.rows.len - 1];
     row->after.tile = TILE_SPILLS;
     m->data_stamp++;
-    assert_shows(m, "-94 %; a tile spills, which usually costs more");
+    assert_shows(m, "-94 %; no time is predicted, since a tile spills");
     assert_hides(m, "; time about");
     row->after.tile = TILE_STAYS;
     const struct gen_cycles cycles = { 0.25e6, 0 };

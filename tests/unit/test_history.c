@@ -572,6 +572,13 @@ static void test_blame_of_tiles(void **state)
     blame_inside(&out, h, "C", "N.0");
     assert_string_equal(str_text(&out), "; in the same stage, step 3 (loop compute_at R C M)");
     str_clear(&out);
+    must_run(h, "loop split C N.0 2");                   /* still listed once: it names N.0 */
+    blame_loop(&out, h, "C", "N.0.1");
+    assert_non_null(strstr(str_text(&out), "step 2 (loop cache_write C at=N.0) uses N.0"));
+    str_clear(&out);
+    blame_inside(&out, h, "C", "N.0.1");
+    assert_string_equal(str_text(&out), "; in the same stage, step 3 (loop compute_at R C M)");
+    str_clear(&out);
     blame_inside(&out, h, "T", "M");
     assert_string_equal(str_text(&out), "; in the same stage, step 4 (loop inline S), step 5 "
                                         "(loop stream T)");

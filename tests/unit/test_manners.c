@@ -1341,6 +1341,13 @@ static void test_clearing_the_prompt(void **state)
     press(m, "e C-u");
     prompt_insert(&m->prompt, "loop unroll C N");        /* pasted, where no quote is to come */
     assert_string_equal(str_text(&m->prompt.line), "edit 2 loop unroll C N");
+    press(m, "Esc e C-u");
+    prompt_insert(&m->prompt, "  :layout set C \"MN\"");
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 layout set C \"MN\"");
+    press(m, "Esc e C-u edit Space 1");
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 layout set C \"edit 1\"");
+    press(m, "Space loop");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 loop");
     press(m, "Esc u e C-u \"NM Enter");
     assert_string_equal(step_of(m), "layout set C \"NM\"");
     press(m, "Esc Tab 3 e Home C-Right C-Right C-Right Right Del C-u");  /* the quote is lost */
