@@ -221,7 +221,7 @@ bool model_key_refused(const struct model *m, const struct key_binding *b)
     struct err ignored;
     if (streq(b->line, "loop_of") || streq(b->line, "access_of"))
         return !line_leads(m, b->context);
-    if (b->context == KEYS_NEST && strstr(b->line, "%D"))
+    if (b->context == KEYS_NEST && (strstr(b->line, "%T") || b->action == ACTION_MENU))
         return !model_loop(m, &s, &axis);
     return tensor >= 0 && b->action == ACTION_ASK
         && !program_layout_is_free(model_program(m), tensor, &ignored);

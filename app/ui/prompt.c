@@ -123,38 +123,57 @@ static bool keeps_quote(const struct prompt *p)
     return p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
 }
 
-/* Whether a step begins there, or a line that changes a past step: "edit 2 ". */
-static bool begins_step(const char *text, bool *past)
+/* Returns how many bytes of p->kept, the beginning of a step, remain when a whole line is typed
+ * behind it: none before `edit 2 ` or `insert 2 `; what is before the step when the text begins a
+ * step with its group; also the group when it begins with a name of this group, as `reorder `
+ * behind `loop reorder C `.  SIZE_MAX: the text begins no line. */
+static size_t kept_before(const struct prompt *p, const char *text)
 {
+    const char *step = str_text(&p->kept) + p->kept_less;
+    size_t keep = SIZE_MAX;
     int n = 0;
-    sscanf(text, "edit %*d %n", &n);
-    if (n == 0)
+    if (sscanf(text, "edit %*d %n", &n) == 0 && n == 0)
         sscanf(text, "insert %*d %n", &n);
-    *past = n > 0 && text[n - 1] == ' ';
-    return *past || str_starts(text, "layout ") || str_starts(text, "loop ");
+    for (int k = 0; k < STEP_KIND_COUNT; k++) {
+        const struct step_info *of = step_info((enum step_kind)k);
+        size_t group = strlen(of->room), verb = strlen(of->verb);
+        bool here = verb > 0 && str_begins(step, of->room);
+        if (here && strncmp(text, of->verb, verb) == 0 && text[verb] == ' ' && keep == SIZE_MAX)
+            keep = p->kept_less + group + 1;
+        if (verb > 0 && strncmp(text, of->room, group) == 0 && text[group] == ' ')
+            keep = p->kept_less;
+    }
+    return n > 0 && text[n - 1] == ' ' ? 0 : keep;
 }
 
-/* If the typed text begins a step of its own between the quotes of `edit 3 layout set C "`, keeps
- * of that beginning only `edit 3 `, as a second C-u does; nothing, if the text begins with
- * `edit 2 ` itself. */
-static void take_whole_step(struct prompt *p)
+/* Whether p->kept is the beginning of a step that a key put there. */
+static bool keeps_step(const struct prompt *p)
+{
+    const char *step = p->kept.len > 0 ? str_text(&p->kept) + p->kept_less : "";
+    return str_begins(step, "layout") || str_begins(step, "loop");
+}
+
+/* If the typed text begins a whole line behind the beginning of a step, such as `edit 3 layout set
+ * C "` or `loop reorder C `, removes that beginning, with its closing quote, as C-u does. */
+static void take_whole_line(struct prompt *p)
 {
     const char *line = str_text(&p->line);
-    bool past;
-    if (!keeps_quote(p) || !str_starts(line, str_text(&p->kept)))
+    if (!keeps_step(p) || !str_starts(line, str_text(&p->kept)))
         return;
     size_t from = p->kept.len + strspn(line + p->kept.len, " :");
-    if (p->at < from || !begins_step(line + from, &past))
+    size_t to = p->at < from ? SIZE_MAX : kept_before(p, line + from);
+    if (to == SIZE_MAX)
         return;
     int quotes = 0;
     for (const char *c = line + from; *c; c++)
         quotes += *c == '"';
-    size_t to = past ? 0 : p->kept_less, at = p->at - (from - to);
+    size_t at = p->at - (from - to);
+    bool closing = keeps_quote(p) && quotes % 2 == 1;
     splice(p, to, from, "", 0);
-    if (quotes % 2 == 1 && str_ends(str_text(&p->line), "\""))
+    if (closing && str_ends(str_text(&p->line), "\""))
         splice(p, p->line.len - 1, p->line.len, "", 0);
     p->at = at < p->line.len ? at : p->line.len;
-    p->kept.len = to;
+    p->kept.len = to < p->kept_less ? to : p->kept_less;
     p->kept.data[p->kept.len] = 0;
     p->kept_less = 0;
 }
@@ -170,7 +189,7 @@ void prompt_insert(struct prompt *p, const char *text)
     for (const char *s = text; *s; s++)
         str_add_char(&flat, (unsigned char)*s < ' ' || *s == 127 ? ' ' : *s);
     splice(p, p->at, p->at, str_text(&flat), flat.len);
-    take_whole_step(p);
+    take_whole_line(p);
     str_free(&flat);
 }
 
@@ -417,7 +436,7 @@ enum prompt_event prompt_key(struct prompt *p, int key)
         return PROMPT_EDITED;
     }
     splice(p, p->at, p->at, utf8, (size_t)text_utf8_put(utf8, (uint32_t)key));
-    take_whole_step(p);
+    take_whole_line(p);
     return PROMPT_EDITED;
 }
 

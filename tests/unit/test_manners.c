@@ -1311,7 +1311,11 @@ static void test_clearing_the_prompt(void **state)
     assert_string_equal(str_text(&m->prompt.line), "loop reorder C ");
     press(m, "loop Space unroll Space C Space N Enter");     /* a whole line there */
     assert_string_equal(step_of(m), "loop unroll C N");
-    press(m, "u r C-u C-u");
+    press(m, "u r C-u reorder Space");                   /* or without its first word */
+    assert_string_equal(str_text(&m->prompt.line), "loop reorder ");
+    press(m, "C Space N Space M Space K Enter");
+    assert_string_equal(step_of(m), "loop reorder C N M K");
+    press(m, "Esc u r C-u C-u");
     assert_int_equal(m->prompt.line.len, 0);
     press(m, "Esc 3 e C-u");                             /* between the quotes */
     assert_true(str_starts(str_text(&m->prompt.line), "layout set C \"\""));
