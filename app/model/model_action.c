@@ -313,8 +313,10 @@ static bool move_action(struct model *m, enum key_action action)
 {
     struct pane_doc *p = model_focused(m);
     int n = m->count > 0 ? (int)m->count : 1, lines = key_action_lines(action, p->height);
-    if (lines != 0)
+    if (lines == 1 || lines == -1)
         doc_scroll_by(&p->doc, &p->scroll, n * lines, p->height);
+    else if (lines != 0)
+        doc_page_by(&p->doc, &p->scroll, n * lines, p->height);
     else if (action == ACTION_TOP || action == ACTION_BOTTOM)
         go_to_line(m, action == ACTION_TOP ? 0 : p->doc.lines.len - 1);
     else if (action == ACTION_LEFT || action == ACTION_RIGHT)

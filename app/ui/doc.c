@@ -305,6 +305,13 @@ void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h)
         doc_scroll_to(d, s, whole_line(d, s->cursor + delta, delta < 0 ? -1 : 1), h);
 }
 
+void doc_page_by(const struct doc *d, struct scroll *s, int delta, int h)
+{
+    if (!d->is_pager)
+        s->top = clamp(s->top + delta, 0, d->lines.len > h ? d->lines.len - h : 0);
+    doc_scroll_by(d, s, delta, h);
+}
+
 void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h)
 {
     const struct line *l = doc_at(d, s);

@@ -75,9 +75,10 @@ void doc_source(struct doc *d, const char *text, doc_colour *colour, int width);
 
 /* Move the cursor, and scroll so that the cursor is visible. h: height of the pane. doc_scroll_fix
  * moves the cursor only if the cursor may not rest on its line. In a pager, doc_scroll_by scrolls
- * by `delta` rows. */
+ * by `delta` rows; doc_page_by does so everywhere, and the cursor keeps its place in the pane. */
 void doc_scroll_fix(const struct doc *d, struct scroll *s, int h);
 void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
+void doc_page_by(const struct doc *d, struct scroll *s, int delta, int h);
 void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h);
 /* Selects the next word (delta 1) or the one before (delta -1), also on other lines. */
 void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h);

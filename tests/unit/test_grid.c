@@ -209,6 +209,19 @@ static void test_scrolling(void **state)
     assert_int_equal(s.top, 90);
     doc_scroll_to(&d, &s, -5, 10);
     assert_int_equal(s.cursor, 0);
+    doc_scroll_by(&d, &s, 2, 10);
+    doc_page_by(&d, &s, 9, 10);           /* a page, not only to the last row of this one */
+    assert_int_equal(s.cursor, 11);
+    assert_int_equal(s.top, 9);
+    doc_page_by(&d, &s, 1000, 10);
+    assert_int_equal(s.cursor, 99);
+    assert_int_equal(s.top, 90);
+    doc_page_by(&d, &s, -9, 10);
+    assert_int_equal(s.cursor, 90);
+    assert_int_equal(s.top, 81);
+    doc_page_by(&d, &s, -1000, 10);
+    assert_int_equal(s.cursor, 0);
+    assert_int_equal(s.top, 0);
     d.is_pager = true;
     doc_scroll_by(&d, &s, 3, 10);
     assert_int_equal(s.top, 3);
