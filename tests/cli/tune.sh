@@ -23,8 +23,9 @@ same 'nothing was measured' 0 "$(records)"
 t 0 '^trials: +24 of 24, budget spent \(evo, seed 7\)' tune "$op" --budget 24 "${quick[@]}" \
     -o "$dir/out.yaml"
 grep -q '^verified: true' <<< "$out" && pass 'verified' || flunk 'verified' "$out"
-grep -qE '^best: .*, [0-9.]+x as fast \([0-9.]+ to' <<< "$out" \
-    && pass 'faster than the bare nest, timed in turns' || flunk 'faster' "$out"
+# A busy machine can make the times in turns useless; then that is said.
+grep -qE '^best: .*, [0-9.]+x as fast \([0-9.]+ to|^note: .*so the ratio is that of the search' \
+    <<< "$out" && pass 'faster than the bare nest, timed in turns' || flunk 'faster' "$out"
 grep -qE '^time: .*compiling [0-9]+ %, measuring' <<< "$out" && pass 'the time is split' \
     || flunk 'time split' "$out"
 same 'a record for each, and one of the winner' 25 "$(records)"
