@@ -353,6 +353,8 @@ void model_forget_menu(struct model *m);
 
 /* Returns the index in a line where its step begins: after `edit N ` or `insert N `, else 0. */
 int model_step_at(const char *line);
+/* whether a group has a step whose name begins the line, as `loop` has vectorize */
+bool model_group_has(const char *group, const char *line);
 /* whether the step of a line lacks its group, as in `vectorize C N` */
 bool model_lacks_group(const struct model *m, const char *line);
 /* Returns the group with which to complete a line that lacks its group.  If both groups have the

@@ -142,15 +142,10 @@ static void add_change(struct str *out, const char *separator, const struct fore
     text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
 }
 
-/* Returns the predicted milliseconds; 0: unknown (model_forecast_has_time), also when a tile begins
- * to spill: which of its elements a compiler keeps in registers is not predicted. */
+/* Returns the predicted milliseconds; 0: unknown (model_forecast_has_time, forecast_ms). */
 static double predicted_ms(const struct model *m, const struct forecast *f)
 {
-    const struct prediction *p = &f->misses;
-    if (!model_forecast_has_time(m) || p->cycles.whole <= 0 || f->tile == TILE_SPILLS)
-        return 0;
-    return roofline_predict_ms(m->roofs.model, target_or_host(m->set.target)->isa,
-                               p->cycles, p->miss_bytes);
+    return model_forecast_has_time(m) ? forecast_ms(f, m->roofs.model, m->set.target) : 0;
 }
 
 /* Returns the relative change of the predicted time from `now` to `after`: -0.5 is half the time.

@@ -14,8 +14,7 @@ int model_step_at(const char *line)
     return at;
 }
 
-/* Whether a group has a step whose name begins the line, as `loop` has vectorize. */
-static bool has_step(const char *group, const char *line)
+bool model_group_has(const char *group, const char *line)
 {
     for (int k = 0; k < STEP_KIND_COUNT; k++)
         if (streq(step_info((enum step_kind)k)->room, group)
@@ -37,7 +36,7 @@ static bool is_whole(const char *line, const char *step)
 bool model_lacks_group(const struct model *m, const char *line)
 {
     const char *step = line + model_step_at(line);
-    return m->session && (has_step("loop", step) || has_step("layout", step))
+    return m->session && (model_group_has("loop", step) || model_group_has("layout", step))
         && !is_whole(line, step);
 }
 
@@ -45,7 +44,7 @@ const char *model_group_completed(const struct model *m, const char *line)
 {
     if (!model_lacks_group(m, line))
         return NULL;
-    return has_step("loop", line + model_step_at(line)) ? "loop" : "layout";
+    return model_group_has("loop", line + model_step_at(line)) ? "loop" : "layout";
 }
 
 /* Returns a copy of the program in arena a; if `loops` is false, without its loop steps.  NULL:
@@ -132,7 +131,7 @@ static const char *group_of(const struct model *m, const char *line, struct err 
 {
     struct err of_layout = {0}, of_loop = {0};
     const char *step = line + model_step_at(line);
-    bool loop = has_step("loop", step), layout = has_step("layout", step);
+    bool loop = model_group_has("loop", step), layout = model_group_has("layout", step);
     if (!model_lacks_group(m, line))
         return NULL;
     const char *group = loop && layout ? replaced_group(m, line) : NULL;

@@ -88,20 +88,11 @@ static void enter_search(struct model *m)
 
 /* --- The prompt ------------------------------------------------------------------------------- */
 
-/* Whether the line begins with a step, or with a command that takes one. */
-static bool begins_step(const char *line)
-{
-    bool step = model_step_at(line) > 0;
-    for (int k = 0; k < STEP_KIND_COUNT; k++)
-        step = step || str_begins(line, step_info((enum step_kind)k)->room);
-    return step;
-}
-
 /* Returns the line on the prompt, which the caller frees.  Removes trailing blanks, and a colon
  * that was pasted with the line.  A file name on the prompt of "save as" becomes the command w
  * FILE.  If the prompt was opened by a key with the beginning of a line, but a whole line of the
- * same command was typed behind that beginning, or `edit N` behind the beginning of a step, returns
- * only the typed line. */
+ * same command was typed behind that beginning, or `insert N` behind `edit N`, returns only the
+ * typed line.  Behind the beginning of a step, the prompt itself does so. */
 static char *entered_line(const struct model *m)
 {
     struct str s = {0};
@@ -112,7 +103,7 @@ static char *entered_line(const struct model *m)
     rest += strspn(rest, " ");
     char command[24];
     bool whole = sscanf(kept, "%23s", command) == 1
-              && ((model_step_at(rest) > 0 && begins_step(kept))
+              && ((model_step_at(rest) > 0 && model_step_at(kept) > 0)
                   || (str_begins(rest, command) && strchr(rest, ' ')));
     if (whole)                            /* as `edit 2 STEP` behind the "edit 2 " of the key */
         typed = rest;

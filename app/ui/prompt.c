@@ -123,34 +123,34 @@ static bool keeps_quote(const struct prompt *p)
     return p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
 }
 
+/* Whether the text begins with a word and the blank behind it. */
+static bool is_typed(const char *text, const char *word)
+{
+    return str_begins(text, word) && text[strlen(word)] == ' ';
+}
+
 /* Returns how many bytes of p->kept, the beginning of a step, remain when a whole line is typed
  * behind it: none before `edit 2 ` or `insert 2 `; what is before the step when the text begins a
  * step with its group; also the group when it begins with a name of this group, as `reorder `
- * behind `loop reorder C `.  SIZE_MAX: the text begins no line. */
+ * behind `loop reorder C `.  SIZE_MAX: the text begins no line, or p->kept no step. */
 static size_t kept_before(const struct prompt *p, const char *text)
 {
     const char *step = str_text(&p->kept) + p->kept_less;
     size_t keep = SIZE_MAX;
+    bool in_step = false;
     int n = 0;
     if (sscanf(text, "edit %*d %n", &n) == 0 && n == 0)
         sscanf(text, "insert %*d %n", &n);
     for (int k = 0; k < STEP_KIND_COUNT; k++) {
         const struct step_info *of = step_info((enum step_kind)k);
-        size_t group = strlen(of->room), verb = strlen(of->verb);
-        bool here = verb > 0 && str_begins(step, of->room);
-        if (here && strncmp(text, of->verb, verb) == 0 && text[verb] == ' ' && keep == SIZE_MAX)
-            keep = p->kept_less + group + 1;
-        if (verb > 0 && strncmp(text, of->room, group) == 0 && text[group] == ' ')
+        bool here = str_begins(step, of->room);
+        in_step = in_step || here;
+        if (here && is_typed(text, of->verb) && keep == SIZE_MAX)
+            keep = p->kept_less + strlen(of->room) + 1;
+        if (of->verb[0] && is_typed(text, of->room))
             keep = p->kept_less;
     }
-    return n > 0 && text[n - 1] == ' ' ? 0 : keep;
-}
-
-/* Whether p->kept is the beginning of a step that a key put there. */
-static bool keeps_step(const struct prompt *p)
-{
-    const char *step = p->kept.len > 0 ? str_text(&p->kept) + p->kept_less : "";
-    return str_begins(step, "layout") || str_begins(step, "loop");
+    return !in_step ? SIZE_MAX : n > 0 && text[n - 1] == ' ' ? 0 : keep;
 }
 
 /* If the typed text begins a whole line behind the beginning of a step, such as `edit 3 layout set
@@ -158,7 +158,7 @@ static bool keeps_step(const struct prompt *p)
 static void take_whole_line(struct prompt *p)
 {
     const char *line = str_text(&p->line);
-    if (!keeps_step(p) || !str_starts(line, str_text(&p->kept)))
+    if (p->kept.len == 0 || !str_starts(line, str_text(&p->kept)))
         return;
     size_t from = p->kept.len + strspn(line + p->kept.len, " :");
     size_t to = p->at < from ? SIZE_MAX : kept_before(p, line + from);

@@ -133,22 +133,16 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
     text_count(out, to);
 }
 
-/* Adds "time about -78 %, ", if it can be predicted; it cannot if a tile spills.  A step that takes
- * away most conflict misses may gain more, because these often miss L2 as well, which is not
- * predicted. */
-static void add_time(const struct lens_look *k, const struct prediction *from,
-                     const struct forecast *cure, struct str *out)
+/* Adds "time about -78 %, ", if it can be predicted (forecast_ms).  A step that takes away most
+ * conflict misses may gain more, because these often miss L2 as well, which is not predicted. */
+static void add_time(const struct lens_look *k, const struct forecast *cure, struct str *out)
 {
-    const struct prediction *to = &cure->misses;
-    if (!k->model || cure->tile == TILE_SPILLS || from->cycles.whole <= 0 || to->cycles.whole <= 0)
-        return;
-    const char *isa = target_or_host(k->target)->isa;
-    double ms = roofline_predict_ms(k->model, isa, from->cycles, from->miss_bytes);
-    double after = roofline_predict_ms(k->model, isa, to->cycles, to->miss_bytes);
-    if (ms <= 0)
+    double ms = k->model ? forecast_ms(k->now, k->model, k->target) : 0;
+    double after = k->model ? forecast_ms(cure, k->model, k->target) : 0;
+    if (ms <= 0 || after <= 0)
         return;
     text_about_time(out, after / ms - 1);
-    bool more = after <= ms && to->conflicts < from->conflicts / 2;
+    bool more = after <= ms && cure->misses.conflicts < k->now->misses.conflicts / 2;
     str_add(out, more ? " or better, " : ", ");
 }
 
@@ -163,7 +157,7 @@ static void put_effect(struct lens_pane *v, int i, int column)
     const struct lens_look *k = v->k;
     const struct prediction *to = &k->cure[i].misses, *from = &k->now->misses;
     struct str text = {0};
-    add_time(k, from, &k->cure[i], &text);
+    add_time(k, &k->cure[i], &text);
     add_change(&text, "misses", from->l1_misses, to->l1_misses);
     if ((double)(from->conflicts + to->conflicts) > SOME * (double)from->l1_misses)
         add_change(&text, ", conflict misses", from->conflicts, to->conflicts);

@@ -167,10 +167,12 @@ static void put_name(struct tune_dots *t, int col, int row, int last, const char
 static void put_names(struct tune_dots *t)
 {
     const struct tune_view *v = t->v;
-    int level = isfinite(v->start_ms) ? plot_row(ms_y(t, v->start_ms)) : -9;
     if (t->plot.cols < NAMES_FROM)
         return;
-    put_name(t, PLOT_LEFT + t->plot.cols - text_width("start"), level - 1, level + 1, "start");
+    if (isfinite(v->start_ms)) {
+        int level = plot_row(ms_y(t, v->start_ms));
+        put_name(t, PLOT_LEFT + t->plot.cols - text_width("start"), level - 1, level + 1, "start");
+    }
     for (int i = 1; i < v->n_trials; i++)
         if (begins_loops(v, i))
             put_name(t, plot_col(trial_x(t, i)) + 1, 0, t->plot.rows, stage_name[STAGE_LOOPS]);

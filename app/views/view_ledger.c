@@ -275,18 +275,6 @@ static void put_columns(struct doc *d, const struct ledger_cell *cell, const str
     }
 }
 
-/* Whether a step begins with "loop" and is understood without that word: no step of layouts has its
- * name. */
-static bool only_of_loops(const char *step)
-{
-    bool other = !str_starts(step, "loop ");
-    for (int k = 0; k < STEP_KIND_COUNT && !other; k++) {
-        const struct step_info *info = step_info((enum step_kind)k);
-        other = streq(info->room, "layout") && str_begins(step + strlen("loop "), info->verb);
-    }
-    return !other;
-}
-
 static void put_row(const struct ledger_cell *cell, struct doc *d, int i, int step_width,
                     const struct columns *c)
 {
@@ -295,8 +283,9 @@ static void put_row(const struct ledger_cell *cell, struct doc *d, int i, int st
                      : r->here ? STYLE_STRONG : STYLE_PLAIN;
     const char *text = i == 0 ? "as given" : r->step;
     int room = step_width > 2 ? step_width - 1 : 1;      /* without the blank behind the step */
-    if (text_width(text) > room && only_of_loops(text))
-        text += strlen("loop ");
+    const char *bare = str_starts(text, "loop ") ? text + strlen("loop ") : text;
+    if (text_width(text) > room && !model_group_has("layout", bare))
+        text = bare;                      /* it is understood without that word */
     bool marked = r->state == cell->m->marking.state;
     bool both = marked && r->here;
     doc_put(d, marked && !both ? STYLE_NOTE : STYLE_TITLE, r->here ? "●" : marked ? "=" : " ");

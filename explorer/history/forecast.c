@@ -85,6 +85,15 @@ static enum tile_fate fate_of(const struct program *p, const struct tiles_before
          : tile_that_leaves(f, b->func, b->target) ? TILE_LEAVES : TILE_STAYS;
 }
 
+double forecast_ms(const struct forecast *row, const struct machine_model *model,
+                   const struct target *target)
+{
+    const struct prediction *p = &row->misses;
+    if (p->cycles.whole <= 0 || row->tile == TILE_SPILLS)
+        return 0;
+    return roofline_predict_ms(model, target_or_host(target)->isa, p->cycles, p->miss_bytes);
+}
+
 bool forecast_steps(const struct program *p, const struct predict_opts *o,
                     const struct progress *pr, const struct cancel *c, struct forecast *row, int n,
                     struct forecast *none, struct err *e)

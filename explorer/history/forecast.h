@@ -3,6 +3,7 @@
 #ifndef TS_EXPLORER_FORECAST_H
 #define TS_EXPLORER_FORECAST_H
 #include "explorer/history/history.h"
+#include "profile/machine/roofline.h"
 #include "profile/measure/lens.h"
 
 #define FORECAST_CURES 64
@@ -32,6 +33,11 @@ struct forecast {
     enum tile_fate tile;
 };
 
+/* Returns the predicted milliseconds of a row on the machine of a model; 0: unknown, also when a
+ * tile begins to spill: which of its elements a compiler keeps in registers is not predicted.
+ * target: NULL: the host's. */
+double forecast_ms(const struct forecast *row, const struct machine_model *model,
+                   const struct target *target);
 /* Predicts the misses of p after the lines of each of the n rows; each row starts again from p.
  * *none: gets the prediction for p itself.  pr: gets "predicting 3 of 8"; may be NULL. */
 bool forecast_steps(const struct program *p, const struct predict_opts *o,

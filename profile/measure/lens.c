@@ -199,6 +199,7 @@ static bool takes_few_sets(const struct lens *l, const struct walk_part *part, b
     return true;
 }
 
+/* The search of find_stride.  between: as for takes_few_sets. */
 static bool find_loop(const struct lens_run *r, bool between, struct lens_pair *p)
 {
     int n;

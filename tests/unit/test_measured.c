@@ -79,8 +79,8 @@ static void errors_stay(void **state)
     model_free(m);
 }
 
-/* What a change of an earlier step did is still said when its result comes; of two results, the
- * last one, also when the time of another state changes it. */
+/* A message on a changed step stays when a result comes: the result is added to it.  A later result
+ * replaces the first, also when the time of another state changes it. */
 static void results_follow_what_a_change_did(void **state)
 {
     static const char *const result[] = {
