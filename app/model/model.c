@@ -350,6 +350,7 @@ static void set_message(struct model *m, enum message_kind kind, const char *tex
     m->message.kind = kind;
     m->message.stays = false;
     m->message.own = 0;
+    m->message.before = 0;
     m->message.fades = 0;
     set_text(&m->message.text, text);
     set_text(&m->message.fix, fix);

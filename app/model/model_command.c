@@ -358,6 +358,7 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
         model_note_replaced(m, did->at, &what);
         model_info(m, "%s", str_text(&what));
         m->message.stays = true;
+        m->message.before = 1 + before->id;
         str_free(&what);
         m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->held_at[0] : did->at;
     }

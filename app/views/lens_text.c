@@ -110,6 +110,14 @@ void lens_cause_print(struct str *out, const struct lens *l, const struct lens_c
     str_add(out, ".");
 }
 
+static bool holds_loops(const struct lens *l, int loop)
+{
+    for (int i = 0; i < l->n_loops; i++)
+        if (l->loop[i].parent == loop)
+            return true;
+    return false;
+}
+
 /* Appends "K, the innermost loop, moves it by 2 048 bytes: every iteration needs another line." or
  * "MN moves it by 2 048 bytes every 512 iterations." */
 static void add_move(struct str *out, const struct lens *l, const struct lens_cause *c)
@@ -118,7 +126,8 @@ static void add_move(struct str *out, const struct lens *l, const struct lens_ca
         return;
     bool innermost = c->moves == l->site[c->site].loop;
     str_printf(out, "%s%s moves it by ", l->loop[c->moves].axis,
-               innermost ? ", the innermost loop," : "");
+               !innermost ? "" : holds_loops(l, c->moves) ? ", the innermost loop around it,"
+                                                          : ", the innermost loop,");
     add_count(out, c->stride, "byte");
     if (c->moves_every == 1) {
         str_printf(out, ": every iteration needs %s. ",

@@ -171,7 +171,7 @@ static void put_place(const struct model *m, struct line *l, const struct code_t
     l->loop = c->lines.loop[loop].axis;
 }
 
-/* Adds "92 % of all executed instructions: loop I of Conv, in KW KH W.0 H; 36 instructions".
+/* Adds "loop I of Conv: 92 % of executed instructions; 36 instructions, in KW KH W.0 H".
  * Returns the share. */
 static double put_loop_heading(const struct model *m, struct doc *d, const struct code_text *c,
                                const struct hot_loops *hot, int loop)
@@ -181,12 +181,12 @@ static double put_loop_heading(const struct model *m, struct doc *d, const struc
     double share = hot_loops_share(hot, &c->lines, loop);
     if (x->node < 0 || x->node >= p->graph->n_nodes)
         return 0;
-    doc_printf(d, share >= 0.3 ? STYLE_STRONG : STYLE_PLAIN,
-               "%.*f %% of all executed instructions: ", share < 0.1 ? 1 : 0, 100 * share);
     doc_printf(d, STYLE_TITLE, "loop %s of %s", x->axis, p->stage[x->node]->name);
+    doc_printf(d, share >= 0.3 ? STYLE_STRONG : STYLE_PLAIN, ": %.*f %% of executed instructions",
+               share < 0.1 ? 1 : 0, 100 * share);
+    doc_printf(d, STYLE_DIM, "; %.0f instructions", hot->insns[loop]);
     for (int k = x->parent; k >= 0; k = c->lines.loop[k].parent)
         doc_printf(d, STYLE_DIM, "%s %s", k == x->parent ? ", in" : "", c->lines.loop[k].axis);
-    doc_printf(d, STYLE_DIM, "; %.0f instructions", hot->insns[loop]);
     doc_end(d);
     put_place(m, &d->lines.data[d->lines.len - 1], c, loop);
     return share;

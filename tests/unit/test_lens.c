@@ -743,6 +743,29 @@ static void rows_that_fill_a_set(void **state)
     arena_free(a);
 }
 
+/* A load of A in the loop M around N, which it does not depend on. */
+static void loops_of_hoisted_loads(void **state)
+{
+    static const char *const step[] = { "loop reorder C K M N", "loop unroll C N" };
+    static const char *const begins[] = { "M, the innermost loop around it, moves it by 256 bytes:",
+                                          "M, the innermost loop, moves it by 256 bytes:" };
+    struct arena *a = arena_new();
+    struct str text = {0};
+    (void)state;
+    for (int n = 1; n <= COUNT_OF(step); n++) {
+        struct lens *l = lens_of(replayed(a, "gmm m=1024 k=64 n=4", step, n), "32K/8/64", -1, 0);
+        int i = 0;
+        while (l->site[l->cause[i].site].text[0] != 'A')
+            i++;
+        lens_reason_print(&text, l, &l->cause[i]);
+        assert_memory_equal(str_text(&text), begins[n - 1], strlen(begins[n - 1]));
+        str_clear(&text);
+        lens_free(l);
+    }
+    str_free(&text);
+    arena_free(a);
+}
+
 static void sentences(void **state)
 {
     struct arena *a = arena_new();
@@ -902,7 +925,8 @@ int main(void)
         cmocka_unit_test(pads_come_after_orders),
         cmocka_unit_test(cures_have_times),
         cmocka_unit_test(nests_are_joined), cmocka_unit_test(lanes_in_few_sets),
-        cmocka_unit_test(rows_that_fill_a_set), cmocka_unit_test(sentences),
+        cmocka_unit_test(rows_that_fill_a_set), cmocka_unit_test(loops_of_hoisted_loads),
+        cmocka_unit_test(sentences),
         cmocka_unit_test(says_why_nothing_helps), cmocka_unit_test(ranking),
         cmocka_unit_test(golden),
     };

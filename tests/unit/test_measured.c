@@ -109,6 +109,27 @@ static void results_follow_what_a_change_did(void **state)
     model_free(m);
 }
 
+/* Its time is compared with the time before the change, and not with the step above. */
+static void changes_are_against_what_they_changed(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    deliver(m, timed(m, 10));
+    type_line(m, "loop unroll C K");
+    deliver(m, timed(m, 5));
+    assert_string_equal(str_text(&m->message.text),
+                        "measured: best 5.00 ms, change -50 %; the result is correct");
+    type_line(m, "edit 1 loop unroll C N");
+    m->measure_wanted = m->numbers_asked = true;
+    deliver(m, wanted(m, 4));
+    assert_non_null(strstr(str_text(&m->message.text),
+                           "; measured: best 4.00 ms, by this change -20 %; the result is"));
+    press(m, "m");                                       /* a message of its own: the step above */
+    deliver(m, wanted(m, 3.9));
+    assert_non_null(strstr(str_text(&m->message.text), "best 3.90 ms, change -61 %"));
+    model_free(m);
+}
+
 /* And what else there is to say about the new state. */
 static void changes_have_their_notes(void **state)
 {
@@ -128,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(others_change_only_the_change), cmocka_unit_test(errors_stay),
         cmocka_unit_test(results_follow_what_a_change_did),
+        cmocka_unit_test(changes_are_against_what_they_changed),
         cmocka_unit_test(changes_have_their_notes),
     };
     return cmocka_run_group_tests(tests, set_up_folders, NULL);
