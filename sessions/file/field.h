@@ -14,11 +14,13 @@ enum field_type {
  * value, which YAML leaves out.  ZERO_UNKNOWN: the value is unknown; YAML leaves it out, and JSON
  * writes null.  An empty FIELD_CHARS is left out of YAML in any case. */
 enum field_zero { ZERO_KEPT, ZERO_LEFT_OUT, ZERO_UNKNOWN };
+/* sign: whether a FIELD_INT64 can be negative; no other number can. */
 struct field {
     const char *key;
     enum field_type type;
     enum field_zero zero;
     size_t offset, size;
+    bool sign;
 };
 struct fields { int n; const struct field *at; };
 
@@ -30,11 +32,12 @@ void fields_copy(struct fields f, void *to, const void *from);
  * of f is the end. */
 struct fields fields_part(struct fields f, const char *from, const char *to);
 
-#define FIELD_AS(key, s, member, zero) { key, \
+#define FIELD_ROW(key, s, member, zero, sign) { key, \
     _Generic(((struct s *)0)->member, bool: FIELD_BOOL, int: FIELD_INT, int64_t: FIELD_INT64, \
              uint64_t: FIELD_UINT64, double: FIELD_DOUBLE, char *: FIELD_CHARS, \
              const char *: FIELD_TEXT), \
-    zero, offsetof(struct s, member), sizeof(((struct s *)0)->member) }
+    zero, offsetof(struct s, member), sizeof(((struct s *)0)->member), sign }
+#define FIELD_AS(key, s, member, zero) FIELD_ROW(key, s, member, zero, false)
 #define FIELD(s, member, zero) FIELD_AS(#member, s, member, zero)
 /* Initializes a struct fields at file scope from its rows. */
 #define FIELDS(...) { \

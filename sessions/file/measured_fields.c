@@ -72,7 +72,8 @@ const struct fields measured_tensor_fields = FIELDS(
 const struct fields measured_site_fields = FIELDS(
     KEPT(text), KEPT(tensor), LEFT_OUT(is_store), UNKNOWN(into), LEFT_OUT(operand),
     KEPT(accesses), COSTS(ZERO_LEFT_OUT),
-    UNKNOWN(memory), LEFT_OUT(degree), LEFT_OUT(bytes), LEFT_OUT(run), LEFT_OUT(stride));
+    UNKNOWN(memory), LEFT_OUT(degree), LEFT_OUT(bytes), LEFT_OUT(run),
+    FIELD_ROW("stride", OF, stride, ZERO_LEFT_OUT, true));
 #undef OF
 
 #define OF cache_geometry

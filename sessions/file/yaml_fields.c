@@ -221,7 +221,7 @@ static bool read_field(const struct ydoc *d, const struct ynode *v, const struct
     int64_t value;
     switch (f->type) {
     case FIELD_BOOL:   return yaml_bool(d, v, f->key, to, e);
-    case FIELD_INT64:  return yaml_int(d, v, f->key, 0, INT64_MAX, to, e);
+    case FIELD_INT64:  return yaml_int(d, v, f->key, f->sign ? INT64_MIN : 0, INT64_MAX, to, e);
     case FIELD_UINT64: return read_uint64(d, v, f->key, to, e);
     case FIELD_DOUBLE: return read_amount(d, v, f->key, to, e);
     case FIELD_CHARS:  return read_text(d, v, f, to, e);

@@ -31,7 +31,7 @@ bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, d
 
 /* Reads the keys of f from map into the struct at `base`; members without a key keep their values.
  * more: keys that map can have besides those of f (NULL-terminated, or NULL).  Any other key is an
- * error, and so is a negative number. */
+ * error, and so is a negative number, except of fields with `sign`. */
 bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const char *what,
                       struct fields f, const char *const *more, void *base, struct err *e);
 /* Writes the fields into an open mapping.  Leaves out numbers that are not finite, and members that
