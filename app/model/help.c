@@ -23,7 +23,7 @@ static void topic_steps(struct str *out)
         "T is a tensor; the loops of T are those that compute it. D is a dimension of a\n"
         "tensor or a loop. The parts of a split are numbered from the outside: O.0, O.1.\n"
         "[...] is optional. At the `:` prompt of the screen, the first word may be left\n"
-        "out where only one of layout and loop fits: vectorize C N, edit 2 unroll C K.\n\n");
+        "out: vectorize C N, edit 2 unroll C K. Where both groups fit, it is loop.\n\n");
     struct str all = {0};
     for (int i = 0; i < appcmd_rows(); i++) {
         struct command_row row = appcmd_row(i);

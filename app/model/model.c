@@ -99,6 +99,7 @@ void model_show_session(struct model *m, struct session *s)
     model_lens_forget(m);
     model_forecast_forget(m);
     m->session = s;
+    m->came.from = m->came.to = -1;
     if (s && !s->dirty)
         session_settled(s);
     m->generation++;

@@ -205,6 +205,7 @@ struct model {
      * target was ever chosen, or the compiler is missing.  cache: the simulated caches; 0 levels:
      * they were never chosen. */
     struct { char compiler[128]; struct cache_config cache; } stands_for;
+    struct { int from, to; } came;  /* the current state before and after the last line; -1: none */
     int at;                              /* the current state at the last call of model_changed */
     VEC(int) late;                       /* states that the user left before they were measured */
     int parallel_said;  /* 1 + tag of the state for which the note on threads was shown; 0: never */
@@ -361,9 +362,9 @@ bool model_lacks_group(const struct model *m, const char *line);
 /* Returns the group with which to complete a line that lacks its group.  If both groups have the
  * step, returns `loop`.  NULL: the line lacks no group. */
 const char *model_group_completed(const struct model *m, const char *line);
-/* Appends the line with the group that its step lacks: the only group with such a step, or if both
- * have it, the only group in which it is legal.  Returns false if the line lacks no group.  Also
- * returns false if no group can be chosen; only then sets *why. */
+/* Appends the line with the group that its step lacks: the only group with such a step; if both
+ * have it, the only group in which it is legal; if it is legal in both, `loop`.  Returns false if
+ * the line lacks no group, or if the step is legal in neither group; only then sets *why. */
 bool model_with_group(const struct model *m, const char *line, struct str *out, struct err *why);
 
 /* model_command.c: command lines. */
@@ -462,8 +463,9 @@ void model_note_replaced(const struct model *m, int by, struct str *out);
  * loops, code), or if it reset a tensor, which now takes another tensor's layout. */
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out);
-/* Appends remarks on the current program, such as overlapping tiles.  Returns whether one of them
- * must be read, so that the message stays. */
+/* Appends remarks on the current program, such as overlapping tiles, and what the last line changed
+ * in its contract (what its step changes, if another way than a line led there).  Returns whether
+ * one of them must be read, so that the message stays. */
 bool model_note(struct model *m, struct str *out);
 /* Appends those of these notes that model_new_tile and model_change_note do not make. */
 void model_rebased_note(struct model *m, struct str *out);

@@ -479,19 +479,25 @@ static bool run_line(struct model *m, const char *line)
     }
     if (effect == EFFECT_APP)
         return refuse_unknown(m, line);
+    bool undone = str_starts(line, "undo") || str_starts(line, "redo");
+    bool back = undone || str_starts(line, "goto") || str_begins(line, "branch");
+    if (str_starts(line, "goto") && history_current(m->session->history) == before)
+        return true;                      /* it went nowhere */
     after_effect(m, effect, before);
-    bool fresh = effect == EFFECT_STATE && history_n_states(m->session->history) > states;
+    bool applied = effect == EFFECT_STATE && !back
+                && history_current(m->session->history)->parent == before->id;
     struct str same = {0};
-    if (fresh) {
+    if (applied && history_n_states(m->session->history) > states)
         look_at_step(m);
+    if (applied) {
         model_note_no_change(model_program(m), before->program,
                              history_current(m->session->history)->step, &same);
         model_note_replaced(m, history_position(m->session->history), &same);
     }
-    bool undone = str_starts(line, "undo") || str_starts(line, "redo");
-    bool back = undone || str_starts(line, "goto") || str_begins(line, "branch");
     if (undone)
         model_undone(m);
+    m->came.from = before->id;
+    m->came.to = history_current(m->session->history)->id;
     if (effect == EFFECT_STATE)
         say_note(m, back ? history_said(m->session->history) : str_text(&same));
     m->message.stays = m->message.stays || same.len > 0;   /* even when the step is measured */

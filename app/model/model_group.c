@@ -104,22 +104,20 @@ static bool is_legal(struct arena *a, const struct program *p, const char *group
                                        e);
 }
 
-/* Sets *e for the name of a step that both groups have.  legal: both steps are legal here; if
- * false, neither is, and of_layout and of_loop say why. */
-static void refuse_both(const char *line, bool legal, const struct err *of_layout,
-                        const struct err *of_loop, struct err *e)
+/* Sets *e for the name of a step that both groups have, and that is legal in neither of them:
+ * of_layout and of_loop say why. */
+static void refuse_both(const char *line, const struct err *of_layout, const struct err *of_loop,
+                        struct err *e)
 {
     const char *step = line + model_step_at(line);
     int n = (int)strcspn(step, " ");
-    err_set(e, ERR_NAME, "there are two steps of that name: layout %.*s and loop %.*s%s", n, step,
-            n, step, legal ? ", and both are possible here" : "");
-    if (!legal && streq(of_layout->text, of_loop->text))
+    if (streq(of_layout->text, of_loop->text))
         err_set(e, ERR_NAME, "%.*s: %.200s", n, step, of_loop->text);
-    else if (!legal)
+    else
         err_set(e, ERR_NAME, "layout %.*s: %.200s; loop %.*s: %.200s", n, step, of_layout->text, n,
                 step, of_loop->text);
     const char *fix = of_loop->fix[0] ? of_loop->fix : of_layout->fix;
-    if (!legal && fix[0])
+    if (fix[0])
         err_fix(e, "%s", fix);
     else
         err_fix(e, "write layout or loop before %.*s", n, step);
@@ -145,10 +143,10 @@ static const char *group_of(const struct model *m, const char *line, struct err 
         loop = is_legal(a, p, "loop", line, &of_loop);
         layout = is_legal(a, p, "layout", line, &of_layout);
         arena_free(a);
-        if (loop == layout)
-            refuse_both(line, loop, &of_layout, &of_loop, why);
+        if (!loop && !layout)
+            refuse_both(line, &of_layout, &of_loop, why);
     }
-    return loop == layout ? NULL : loop ? "loop" : "layout";
+    return loop ? "loop" : layout ? "layout" : NULL;
 }
 
 bool model_with_group(const struct model *m, const char *line, struct str *out, struct err *why)

@@ -212,9 +212,10 @@ bool model_note(struct model *m, struct str *out)
 {
     const struct program *p = model_program(m);
     const struct state *s = history_current(m->session->history);
+    int than = m->came.to == s->id ? m->came.from : s->parent;
     note_copies(p, s->step, out);
-    if (s->parent >= 0)
-        model_change_note(p, history_state(m->session->history, s->parent)->program, out);
+    if (than >= 0)
+        model_change_note(p, history_state(m->session->history, than)->program, out);
     if (s->parent >= 0 && str_starts(s->step, "loop "))
         model_new_tile(m, s, history_state(m->session->history, s->parent), out->len ? "; " : "",
                        out);

@@ -32,6 +32,17 @@ static void note_later_steps(const struct history *copy, struct str *out)
     }
 }
 
+/* Appends, as a sentence, that a step would change nothing. */
+static void note_no_change(const struct program *p, const struct program *before,
+                           const char *step, struct str *out)
+{
+    struct str text = {0};
+    model_note_no_change(p, before, step, &text);
+    if (text.len > 0)
+        str_printf(out, "%c%s.", text.data[0] - 'a' + 'A', text.data + 1);
+    str_free(&text);
+}
+
 /* Copies the branch and runs the line on the copy, as the prompt would run it: later steps are
  * renamed or held, and layout steps go before loop steps.  Returns the copy.  Sets *out to the
  * program after the line, which the copy owns, or to NULL if the line is refused.  NULL: there is
@@ -51,10 +62,14 @@ static struct history *replay(const struct history *h, const char *line,
         const struct state *s = history_state(h, path[i]);
         ok = history_apply_held(copy, s->step, s->origin, &ignored);
     }
-    ok = ok && history_goto(copy, at, &ignored) && command_run(copy, line, &effect, &ignored);
+    ok = ok && history_goto(copy, at, &ignored);
+    const struct program *before = history_current(copy)->program;
+    ok = ok && command_run(copy, line, &effect, &ignored);
     *out = ok ? history_current(copy)->program : NULL;
     if (ok && effect == EFFECT_REBASED)
         note_later_steps(copy, note);
+    if (ok && effect == EFFECT_STATE)
+        note_no_change(*out, before, history_current(copy)->step, note);
     return copy;
 }
 
@@ -68,15 +83,15 @@ static bool is_change(const char *line)
             used > 0 && !line[used]);
 }
 
-/* Whether the line looks like a step of loops, layouts or algorithms, or a change of steps, so that
- * it is worth the time to try it. */
+/* Whether the line looks like a step or a change of steps, so that it is worth the time to try
+ * it. */
 static bool is_step(const struct model *m, const char *line)
 {
     const char *step = line + model_step_at(line);
     if (is_change(line) || model_lacks_group(m, line))
         return true;
     return str_starts(step, "loop ") || str_starts(step, "layout ")
-        || str_starts(step, "algorithm ");
+        || str_starts(step, "algorithm ") || str_starts(step, "set ");
 }
 
 void model_preview_update(struct model *m)

@@ -134,15 +134,17 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
 }
 
 /* Adds "time about -78 %, ", if it can be predicted (forecast_ms).  A step that takes away most
- * conflict misses may gain more, because these often miss L2 as well, which is not predicted. */
+ * conflict misses may gain more, because these often miss L2 as well, which is not predicted.  No
+ * cure gains more than what the state lacks of the FMA ceiling. */
 static void add_time(const struct lens_look *k, const struct forecast *cure, struct str *out)
 {
     double ms = k->model ? forecast_ms(k->now, k->model, k->target) : 0;
     double after = k->model ? forecast_ms(cure, k->model, k->target) : 0;
     if (ms <= 0 || after <= 0)
         return;
-    text_about_time(out, after / ms - 1);
-    bool more = after <= ms && cure->misses.conflicts < k->now->misses.conflicts / 2;
+    bool most = after / ms <= k->of_peak;
+    text_about_time(out, (most ? k->of_peak : after / ms) - 1);
+    bool more = !most && after <= ms && cure->misses.conflicts < k->now->misses.conflicts / 2;
     str_add(out, more ? " or better, " : ", ");
 }
 
@@ -396,7 +398,6 @@ static void put_sets(struct lens_pane *v)
     free(cell);
 }
 
-
 static void put_head(struct lens_pane *v)
 {
     const struct lens *l = v->l;
@@ -411,7 +412,10 @@ static void put_head(struct lens_pane *v)
         str_count(&text, l->from);
         str_add(&text, " of ");
         str_count(&text, l->iterations);
-        str_printf(&text, " (%s)", l->along);
+        if (l->n_marks == 1)
+            str_printf(&text, " (%s)", l->along);
+        else
+            str_add(&text, " of all nests");
     }
     str_add(&text, "; ");
     str_count(&text, l->misses);

@@ -324,6 +324,7 @@ static void take_code(struct lens_run *r, const struct func *f)
     l->site = s;
     l->loop = o;
     l->way = way;
+    l->n_marks = walk_n_marks(r->walk);
     l->along = arena_strdup(l->arena, walk_along(r->walk));
 }
 

@@ -96,6 +96,7 @@ struct lens {
     double accesses;                      /* accesses of the whole run */
     /* iterations: number of marked iterations of the run; from: the first one in the window */
     int64_t iterations, from;
+    int n_marks;                          /* number of marked loops; most nests have one */
     const char *along;                    /* axes of the first marked loop; "": no loop is marked */
     int64_t misses, conflicts;            /* in the window */
     /* The misses of the whole run: cell[set * n_columns + column]. All columns have the same number

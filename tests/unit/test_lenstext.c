@@ -162,11 +162,16 @@ static void test_head(void **state)
     l.iterations = 1600;
     l.from = 8;
     l.along = "M";
+    l.n_marks = 1;
     l.misses = 1;
     lens_doc(&d, &l, &look);
     assert_string_equal(d.lines.data[0].text, "32K/8/64: 1 set of 1 way. The playback has 0 "
                         "touches of lines from iteration 8 of 1 600 (M); 1 of these misses, 0 by "
                         "conflicts.");
+    doc_clear(&d);
+    l.n_marks = 2;                        /* the number counts the iterations of both nests */
+    lens_doc(&d, &l, &look);
+    assert_non_null(strstr(d.lines.data[0].text, "from iteration 8 of 1 600 of all nests; 1 of"));
     doc_close(&d);
 }
 

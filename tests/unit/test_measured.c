@@ -130,6 +130,44 @@ static void changes_are_against_what_they_changed(void **state)
     model_free(m);
 }
 
+/* What a state expects of its caller is compared with the state that one comes from. */
+static void contracts_are_against_what_was_left(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    type_line(m, "layout set C \"N M\"");
+    assert_non_null(strstr(str_text(&m->message.text), "other contract: C leaves as NM"));
+    type_line(m, "branch other");
+    assert_null(strstr(str_text(&m->message.text), "other contract"));
+    type_line(m, "switch main");
+    assert_null(strstr(str_text(&m->message.text), "other contract"));
+    type_line(m, "loop unroll C K");
+    type_line(m, "undo");
+    assert_null(strstr(str_text(&m->message.text), "other contract"));
+    type_line(m, "goto 0");
+    assert_non_null(strstr(str_text(&m->message.text), "other contract: C leaves as MN"));
+    type_line(m, "goto 1");
+    assert_non_null(strstr(str_text(&m->message.text), "other contract: C leaves as NM"));
+    model_free(m);
+}
+
+/* A step that changes nothing says so before it is run, and when it is run again. */
+static void steps_without_effect_say_so(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    for (int i = 0; i < 2; i++) {
+        press(m, ": set Space input_layout Space given");
+        assert_shows(m, "So far the setting changes nothing:");
+        press(m, "Enter");
+        assert_non_null(strstr(str_text(&m->message.text), "so far the setting changes nothing"));
+        type_line(m, "undo");
+    }
+    press(m, ": loop Space unroll Space C Space K");
+    assert_hides(m, "changes nothing");
+    model_free(m);
+}
+
 /* And what else there is to say about the new state. */
 static void changes_have_their_notes(void **state)
 {
@@ -150,7 +188,8 @@ int main(void)
         cmocka_unit_test(others_change_only_the_change), cmocka_unit_test(errors_stay),
         cmocka_unit_test(results_follow_what_a_change_did),
         cmocka_unit_test(changes_are_against_what_they_changed),
-        cmocka_unit_test(changes_have_their_notes),
+        cmocka_unit_test(contracts_are_against_what_was_left),
+        cmocka_unit_test(steps_without_effect_say_so), cmocka_unit_test(changes_have_their_notes),
     };
     return cmocka_run_group_tests(tests, set_up_folders, NULL);
 }
