@@ -84,6 +84,13 @@ static void of_the_time(void **state)
     m->set.cache = (struct cache_config){0};
     m->data_stamp++;
     assert_shows(m, "; time about -");
+    struct measurement near = { .outcome = OUTCOME_OK, .verified = true, .peak_fraction = 0.95,
+                                .latency = { .min_ms = 1, .runs = 9 } };
+    history_set_measured(m->session->history, 0, &near);
+    m->data_stamp++;
+    assert_shows(m, "; time about -5 %");              /* no more than the ceiling leaves */
+    history_forget_measured(m->session->history, 0);
+    m->data_stamp++;
     struct foreseen *row = &m->foreseen.rows.data[m->foreseen.rows.len - 1];
     row->after.tile = TILE_SPILLS;
     m->data_stamp++;
