@@ -44,11 +44,10 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
     machine_read(&here);
     /* Times are predicted for one thread on the caches of this machine. */
     bool timed = !cache && threads == 1 && machine_file_load(&here, &model, &none);
-    const struct measurement *m = history_current(o->session->history)->measured;
     struct lens_look look = { .width = cli_columns(100), .rows = LENS_ROWS, .loop = -1,
                               .at = lens_first_conflict(l, 0), .cure = cure, .now = &now,
                               .n_cures = n, .predicted = true, .counted = -1,
-                              .of_peak = m ? m->peak_fraction : 0,
+                              .timed = history_current(o->session->history)->measured,
                               .model = timed ? &model : NULL, .target = opts.target };
     look.at = look.at < 0 ? 0 : look.at;
     if (ok && args_has(c->args, OPT_JSON))

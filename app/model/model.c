@@ -99,7 +99,7 @@ void model_show_session(struct model *m, struct session *s)
     model_lens_forget(m);
     model_forecast_forget(m);
     m->session = s;
-    m->came.from = m->came.to = -1;
+    m->message.before = 0;
     if (s && !s->dirty)
         session_settled(s);
     m->generation++;
@@ -120,6 +120,7 @@ void model_show_session(struct model *m, struct session *s)
     if (!s && !m->network)
         start_read(&m->start);
     model_changed(m);
+    m->came.from = m->came.to = -1;
 }
 
 void model_changed(struct model *m)
@@ -130,6 +131,10 @@ void model_changed(struct model *m)
     const struct history *h = m->session->history;
     if (m->measure_wanted && m->at != history_current(h)->id)
         vec_push(&m->late, m->at);
+    if (m->at != history_current(h)->id) {
+        m->came.from = m->at;
+        m->came.to = history_current(h)->id;
+    }
     m->at = history_current(h)->id;
     m->measure_wanted = m->autorun && !history_current(h)->measured;
     m->pane[DOC_LEDGER].scroll.cursor = history_position(h);
@@ -351,7 +356,7 @@ static void set_message(struct model *m, enum message_kind kind, const char *tex
     m->message.kind = kind;
     m->message.stays = false;
     m->message.own = 0;
-    m->message.before = 0;
+    m->message.before = m->message.after = 0;
     m->message.fades = 0;
     set_text(&m->message.text, text);
     set_text(&m->message.fix, fix);

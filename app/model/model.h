@@ -46,14 +46,15 @@ struct pane_doc {
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
 enum { FADE_TICKS = 50 };                /* 5 s */
 /* stays: whether the result of a successful measurement is added to the message, and does not
- * replace it.  own: the length of the text without such a result; 0: it has none.  before: 1 + id
- * of the current state before the change of a past step that the message is about; 0: it is about
- * something else.  fades: number of ticks until the message is cleared; 0: it does not fade. */
+ * replace it.  own: the length of the text without such a result; 0: it has none.  before, after:
+ * 1 + id of the current state before and after the change of a past step that the message is about;
+ * 0: it is about something else.  fades: number of ticks until the message is cleared; 0: it does
+ * not fade. */
 struct message {
     enum message_kind kind;
     bool stays;
     size_t own;
-    int before, fades;
+    int before, after, fades;
     struct str echo, text, fix;
 };
 
@@ -205,7 +206,8 @@ struct model {
      * target was ever chosen, or the compiler is missing.  cache: the simulated caches; 0 levels:
      * they were never chosen. */
     struct { char compiler[128]; struct cache_config cache; } stands_for;
-    struct { int from, to; } came;  /* the current state before and after the last line; -1: none */
+    /* the last change of the current state: from which state to which; -1: there was none */
+    struct { int from, to; } came;
     int at;                              /* the current state at the last call of model_changed */
     VEC(int) late;                       /* states that the user left before they were measured */
     int parallel_said;  /* 1 + tag of the state for which the note on threads was shown; 0: never */
@@ -463,9 +465,9 @@ void model_note_replaced(const struct model *m, int by, struct str *out);
  * loops, code), or if it reset a tensor, which now takes another tensor's layout. */
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out);
-/* Appends remarks on the current program, such as overlapping tiles, and what the last line changed
- * in its contract (what its step changes, if another way than a line led there).  Returns whether
- * one of them must be read, so that the message stays. */
+/* Appends remarks on the current program, such as overlapping tiles, and how its contract differs
+ * from that of the state that the user left for it.  Returns whether one of them must be read, so
+ * that the message stays. */
 bool model_note(struct model *m, struct str *out);
 /* Appends those of these notes that model_new_tile and model_change_note do not make. */
 void model_rebased_note(struct model *m, struct str *out);

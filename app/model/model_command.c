@@ -358,7 +358,9 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
         model_note_replaced(m, did->at, &what);
         model_info(m, "%s", str_text(&what));
         m->message.stays = true;
-        m->message.before = 1 + before->id;
+        const struct state *now = history_current(m->session->history);
+        m->message.before = now != before ? 1 + before->id : 0;
+        m->message.after = 1 + now->id;
         str_free(&what);
         m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->held_at[0] : did->at;
     }
@@ -372,12 +374,13 @@ static void look_at_step(struct model *m)
         m->step_stage[0] = m->step_axis[0] = 0;
 }
 
-/* Shows `said` and the notes on the current program (model_note), if there is anything to show. */
-static void say_note(struct model *m, const char *said)
+/* Shows `said` and, if the current state is another one now, the notes on its program (model_note),
+ * if there is anything to show. */
+static void say_note(struct model *m, const char *said, bool moved)
 {
     struct str note = {0}, more = {0};
     str_add(&note, said);
-    bool more_stays = model_note(m, &more);
+    bool more_stays = moved && model_note(m, &more);
     if (more.len > 0)
         str_printf(&note, "%s%s", note.len ? "; " : "", str_text(&more));
     str_free(&more);
@@ -484,7 +487,7 @@ static bool run_line(struct model *m, const char *line)
     if (str_starts(line, "goto") && history_current(m->session->history) == before)
         return true;                      /* it went nowhere */
     after_effect(m, effect, before);
-    bool applied = effect == EFFECT_STATE && !back
+    bool applied = effect == EFFECT_STATE && !back && !str_begins(line, "switch")
                 && history_current(m->session->history)->parent == before->id;
     struct str same = {0};
     if (applied && history_n_states(m->session->history) > states)
@@ -496,10 +499,9 @@ static bool run_line(struct model *m, const char *line)
     }
     if (undone)
         model_undone(m);
-    m->came.from = before->id;
-    m->came.to = history_current(m->session->history)->id;
     if (effect == EFFECT_STATE)
-        say_note(m, back ? history_said(m->session->history) : str_text(&same));
+        say_note(m, back ? history_said(m->session->history) : str_text(&same),
+                 history_current(m->session->history) != before);
     m->message.stays = m->message.stays || same.len > 0;   /* even when the step is measured */
     str_free(&same);
     if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)

@@ -211,14 +211,14 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
 
 /* Appends the change of the time from `now`, such as "; time about -91 %".  If `now` is NULL or its
  * time is unknown, appends the time, such as "; about 0.26 ms".  Appends nothing if that is
- * unknown, too, but says so if a spill is the reason.  of_peak: the part of the FMA ceiling that
- * was measured for `now`, more than which the step cannot gain; 0: unknown. */
+ * unknown, too, but says so if a spill is the reason.  timed: the measurement of `now`, by
+ * which the change is bounded (forecast_bounded); NULL: it is not. */
 static void add_time(const struct model *m, const struct forecast *after,
-                     const struct forecast *now, double of_peak, struct str *out)
+                     const struct forecast *now, const struct measurement *timed,
+                     struct str *out)
 {
     double ms = predicted_ms(m, after), change = time_change(m, after, now);
-    if (change < of_peak - 1)
-        change = of_peak - 1;
+    change = forecast_bounded(change, timed, m->set.target);
     if (after->tile == TILE_SPILLS && model_forecast_has_time(m))
         str_add(out, "; no time is predicted, since a tile spills");
     if (isfinite(change)) {
@@ -247,7 +247,7 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     if (line[0])
         add_change(out, ", ", r);
     /* an algorithm changes the number of FLOPs */
-    bool bounded = line[0] && timed && !strstr(line, "algorithm");
+    bool bounded = line[0] && !strstr(line, "algorithm");
     if (line[0] || !timed || timed->latency.runs == 0)
-        add_time(m, &r->after, line[0] ? &r->now : NULL, bounded ? timed->peak_fraction : 0, out);
+        add_time(m, &r->after, line[0] ? &r->now : NULL, bounded ? timed : NULL, out);
 }

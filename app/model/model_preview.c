@@ -32,14 +32,18 @@ static void note_later_steps(const struct history *copy, struct str *out)
     }
 }
 
-/* Appends, as a sentence, that a step would change nothing. */
+/* Appends, as a sentence, that a step would change nothing.  A note that begins with the name of a
+ * tensor keeps it as it is. */
 static void note_no_change(const struct program *p, const struct program *before,
                            const char *step, struct str *out)
 {
     struct str text = {0};
     model_note_no_change(p, before, step, &text);
-    if (text.len > 0)
-        str_printf(out, "%c%s.", text.data[0] - 'a' + 'A', text.data + 1);
+    bool named = !str_starts(str_text(&text), "so far ")
+              && !str_starts(str_text(&text), "the step ");
+    if (text.len > 0 && !named)
+        text.data[0] = (char)(text.data[0] - 'a' + 'A');
+    str_printf(out, "%s%s", str_text(&text), text.len > 0 ? "." : "");
     str_free(&text);
 }
 

@@ -240,9 +240,11 @@ static void add_result(struct message *said, const char *result)
 static void put_change(const struct model *m, const struct measurement *r, struct str *out)
 {
     const struct history *h = m->session->history;
-    const struct measurement *before = m->message.before
+    bool changed = m->message.before && m->message.after == 1 + history_current(h)->id;
+    const struct measurement *before = changed
                                      ? history_state(h, m->message.before - 1)->measured : NULL;
-    if (before && measurement_same_way(before, r)) {
+    if (before && before->outcome == OUTCOME_OK && before->latency.runs > 0
+        && measurement_same_way(before, r)) {
         str_add(out, ", by this change ");
         text_change(out, r->latency.min_ms / before->latency.min_ms - 1);
         return;

@@ -142,9 +142,10 @@ static void add_time(const struct lens_look *k, const struct forecast *cure, str
     double after = k->model ? forecast_ms(cure, k->model, k->target) : 0;
     if (ms <= 0 || after <= 0)
         return;
-    bool most = after / ms <= k->of_peak;
-    text_about_time(out, (most ? k->of_peak : after / ms) - 1);
-    bool more = !most && after <= ms && cure->misses.conflicts < k->now->misses.conflicts / 2;
+    double change = forecast_bounded(after / ms - 1, k->timed, k->target);
+    text_about_time(out, change);
+    bool more = change == after / ms - 1 && after <= ms
+             && cure->misses.conflicts < k->now->misses.conflicts / 2;
     str_add(out, more ? " or better, " : ", ");
 }
 

@@ -10,9 +10,9 @@
  * candidates for a cure. predicted: whether the candidates have predictions and are ranked. now:
  * the prediction for the present program; NULL: no cures are shown. stopped: whether the user has
  * cancelled the predictions. keys: whether to name the keys of the view. counted: the L1 misses of
- * the whole run in the measurement of the state; -1: unknown.  of_peak: the part of the FMA ceiling
- * that the state reached when it was measured; 0: unknown.  model: predicts the times after the
- * cures, on `target`; NULL: they are not shown.
+ * the whole run in the measurement of the state; -1: unknown.  timed: the measurement of the state,
+ * by which predicted times are bounded (forecast_bounded); NULL: there is none.  model: predicts
+ * the times after the cures, on `target`; NULL: they are not shown.
  *
  * In the document, the lines of cure k have id k. Other lines have an id from LENS_OTHER_LINES on,
  * or none (-1). */
@@ -22,7 +22,7 @@ struct lens_look {
     int n_cures;
     bool predicted, stopped, keys;
     int64_t counted;
-    double of_peak;
+    const struct measurement *timed;
     const struct machine_model *model;
     const struct target *target;
 };

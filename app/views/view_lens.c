@@ -34,11 +34,10 @@ void view_lens_build(struct model *m, struct pane_doc *p, int width)
     struct doc *d = &p->doc;
     int rows = p->height / 2;
     model_find_roofs(m);
-    const struct measurement *timed = history_current(m->session->history)->measured;
     struct lens_look look = {
         .width = width - 2, .at = k->at, .loop = k->loop, .cure = k->cure, .n_cures = k->n_cures,
         .counted = model_lens_fits(m) && k->lens ? counted(m) : -1, .now = &k->now,
-        .of_peak = timed ? timed->peak_fraction : 0,
+        .timed = history_current(m->session->history)->measured,
         .predicted = k->predicted, .stopped = model_lens_stopped(m), .keys = true,
         .model = model_forecast_has_time(m) ? m->roofs.model : NULL, .target = m->set.target,
         .rows = rows < FEWEST_ROWS ? FEWEST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows,

@@ -94,6 +94,15 @@ double forecast_ms(const struct forecast *row, const struct machine_model *model
     return roofline_predict_ms(model, target_or_host(target)->isa, p->cycles, p->miss_bytes);
 }
 
+double forecast_bounded(double change, const struct measurement *timed,
+                        const struct target *target)
+{
+    bool fits = timed && timed->threads <= 1 && timed->peak_fraction > 0
+             && streq(timed->isa, target_or_host(target)->isa);
+    double most = fits ? fmin(timed->peak_fraction, 1) - 1 : -1;
+    return change < most ? most : change;
+}
+
 bool forecast_steps(const struct program *p, const struct predict_opts *o,
                     const struct progress *pr, const struct cancel *c, struct forecast *row, int n,
                     struct forecast *none, struct err *e)

@@ -38,6 +38,11 @@ struct forecast {
  * target: NULL: the host's. */
 double forecast_ms(const struct forecast *row, const struct machine_model *model,
                    const struct target *target);
+/* Returns the predicted change of the time, such as -0.5, but no gain above what the state lacks of
+ * the FMA ceiling.  timed: the measurement of the state; it counts if it is of one thread and of
+ * the target's instructions; NULL: there is none.  NAN stays NAN. */
+double forecast_bounded(double change, const struct measurement *timed,
+                        const struct target *target);
 /* Predicts the misses of p after the lines of each of the n rows; each row starts again from p.
  * *none: gets the prediction for p itself.  pr: gets "predicting 3 of 8"; may be NULL. */
 bool forecast_steps(const struct program *p, const struct predict_opts *o,

@@ -85,7 +85,8 @@ static void of_the_time(void **state)
     m->data_stamp++;
     assert_shows(m, "; time about -");
     struct measurement near = { .outcome = OUTCOME_OK, .verified = true, .peak_fraction = 0.95,
-                                .latency = { .min_ms = 1, .runs = 9 } };
+                                .latency = { .min_ms = 1, .runs = 9 }, .threads = 1 };
+    snprintf(near.isa, sizeof near.isa, "%s", target_or_host(NULL)->isa);
     history_set_measured(m->session->history, 0, &near);
     m->data_stamp++;
     assert_shows(m, "; time about -5 %");              /* no more than the ceiling leaves */

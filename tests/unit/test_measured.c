@@ -148,6 +148,8 @@ static void contracts_are_against_what_was_left(void **state)
     assert_non_null(strstr(str_text(&m->message.text), "other contract: C leaves as MN"));
     type_line(m, "goto 1");
     assert_non_null(strstr(str_text(&m->message.text), "other contract: C leaves as NM"));
+    deliver(m, timed(m, 4));                             /* measuring moves nowhere */
+    assert_non_null(strstr(str_text(&m->message.text), "other contract: C leaves as NM"));
     model_free(m);
 }
 
@@ -163,8 +165,21 @@ static void steps_without_effect_say_so(void **state)
         assert_non_null(strstr(str_text(&m->message.text), "so far the setting changes nothing"));
         type_line(m, "undo");
     }
-    press(m, ": loop Space unroll Space C Space K");
+    type_line(m, "loop unroll C K");
+    type_line(m, "loop unroll C K");
+    assert_non_null(strstr(str_text(&m->message.text), "the step changes nothing"));
+    type_line(m, "branch other");
+    type_line(m, "switch main");
+    type_line(m, "undo");
+    type_line(m, "switch other");                        /* is no step */
+    assert_null(strstr(str_text(&m->message.text), "changes nothing"));
+    press(m, ": loop Space unroll Space C Space N");
     assert_hides(m, "changes nothing");
+    model_free(m);
+    m = model_on("c2d n=1 i=8 h=8 w=8 o=8 k=3 p=1 relu=1");
+    type_line(m, "layout set Conv \"N H W O\"");
+    press(m, ": layout Space reset Space ReLU");
+    assert_shows(m, "ReLU takes the layout of Conv");
     model_free(m);
 }
 
