@@ -99,7 +99,6 @@ void model_show_session(struct model *m, struct session *s)
     model_lens_forget(m);
     model_forecast_forget(m);
     m->session = s;
-    m->message.before = 0;
     if (s && !s->dirty)
         session_settled(s);
     m->generation++;
@@ -129,13 +128,14 @@ void model_changed(struct model *m)
     if (!m->session)
         return;
     const struct history *h = m->session->history;
-    if (m->measure_wanted && m->at != history_current(h)->id)
+    int now = history_current(h)->id;
+    if (m->measure_wanted && m->at != now)
         vec_push(&m->late, m->at);
-    if (m->at != history_current(h)->id) {
+    if (m->at != now) {
         m->came.from = m->at;
-        m->came.to = history_current(h)->id;
+        m->came.to = now;
     }
-    m->at = history_current(h)->id;
+    m->at = now;
     m->measure_wanted = m->autorun && !history_current(h)->measured;
     m->pane[DOC_LEDGER].scroll.cursor = history_position(h);
 }
@@ -354,9 +354,8 @@ static void set_text(struct str *s, const char *text)
 static void set_message(struct model *m, enum message_kind kind, const char *text, const char *fix)
 {
     m->message.kind = kind;
-    m->message.stays = false;
+    m->message.stays = m->message.of_change = false;
     m->message.own = 0;
-    m->message.before = m->message.after = 0;
     m->message.fades = 0;
     set_text(&m->message.text, text);
     set_text(&m->message.fix, fix);

@@ -46,15 +46,15 @@ struct pane_doc {
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
 enum { FADE_TICKS = 50 };                /* 5 s */
 /* stays: whether the result of a successful measurement is added to the message, and does not
- * replace it.  own: the length of the text without such a result; 0: it has none.  before, after:
- * 1 + id of the current state before and after the change of a past step that the message is about;
- * 0: it is about something else.  fades: number of ticks until the message is cleared; 0: it does
- * not fade. */
+ * replace it.  own: the length of the text without such a result; 0: it has none.
+ * of_change: whether it tells of a changed past step, which made the last change of the current
+ * state (struct model, came).  fades: number of ticks until the message is cleared; 0: it does not
+ * fade. */
 struct message {
     enum message_kind kind;
-    bool stays;
+    bool stays, of_change;
     size_t own;
-    int before, after, fades;
+    int fades;
     struct str echo, text, fix;
 };
 

@@ -358,9 +358,7 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
         model_note_replaced(m, did->at, &what);
         model_info(m, "%s", str_text(&what));
         m->message.stays = true;
-        const struct state *now = history_current(m->session->history);
-        m->message.before = now != before ? 1 + before->id : 0;
-        m->message.after = 1 + now->id;
+        m->message.of_change = history_current(m->session->history) != before;
         str_free(&what);
         m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->held_at[0] : did->at;
     }
@@ -484,24 +482,23 @@ static bool run_line(struct model *m, const char *line)
         return refuse_unknown(m, line);
     bool undone = str_starts(line, "undo") || str_starts(line, "redo");
     bool back = undone || str_starts(line, "goto") || str_begins(line, "branch");
-    if (str_starts(line, "goto") && history_current(m->session->history) == before)
+    const struct state *now = history_current(m->session->history);
+    if (str_starts(line, "goto") && now == before)
         return true;                      /* it went nowhere */
     after_effect(m, effect, before);
     bool applied = effect == EFFECT_STATE && !back && !str_begins(line, "switch")
-                && history_current(m->session->history)->parent == before->id;
+                && now->parent == before->id;
     struct str same = {0};
     if (applied && history_n_states(m->session->history) > states)
         look_at_step(m);
     if (applied) {
-        model_note_no_change(model_program(m), before->program,
-                             history_current(m->session->history)->step, &same);
+        model_note_no_change(now->program, before->program, now->step, &same);
         model_note_replaced(m, history_position(m->session->history), &same);
     }
     if (undone)
         model_undone(m);
     if (effect == EFFECT_STATE)
-        say_note(m, back ? history_said(m->session->history) : str_text(&same),
-                 history_current(m->session->history) != before);
+        say_note(m, back ? history_said(m->session->history) : str_text(&same), now != before);
     m->message.stays = m->message.stays || same.len > 0;   /* even when the step is measured */
     str_free(&same);
     if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)

@@ -240,9 +240,8 @@ static void add_result(struct message *said, const char *result)
 static void put_change(const struct model *m, const struct measurement *r, struct str *out)
 {
     const struct history *h = m->session->history;
-    bool changed = m->message.before && m->message.after == 1 + history_current(h)->id;
-    const struct measurement *before = changed
-                                     ? history_state(h, m->message.before - 1)->measured : NULL;
+    bool changed = m->message.of_change && m->came.to == history_current(h)->id;
+    const struct measurement *before = changed ? history_state(h, m->came.from)->measured : NULL;
     if (before && before->outcome == OUTCOME_OK && before->latency.runs > 0
         && measurement_same_way(before, r)) {
         str_add(out, ", by this change ");

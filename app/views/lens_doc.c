@@ -142,9 +142,9 @@ static void add_time(const struct lens_look *k, const struct forecast *cure, str
     double after = k->model ? forecast_ms(cure, k->model, k->target) : 0;
     if (ms <= 0 || after <= 0)
         return;
-    double change = forecast_bounded(after / ms - 1, k->timed, k->target);
+    double predicted = after / ms - 1, change = forecast_bounded(predicted, k->timed, k->target);
     text_about_time(out, change);
-    bool more = change == after / ms - 1 && after <= ms
+    bool more = change == predicted && predicted <= 0
              && cure->misses.conflicts < k->now->misses.conflicts / 2;
     str_add(out, more ? " or better, " : ", ");
 }

@@ -130,7 +130,7 @@ static void changes_are_against_what_they_changed(void **state)
     model_free(m);
 }
 
-/* What a state expects of its caller is compared with the state that one comes from. */
+/* The note on another contract compares with the state that the user left. */
 static void contracts_are_against_what_was_left(void **state)
 {
     (void)state;
