@@ -67,6 +67,7 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
+comma   := ,
 Q       := $(if $(V),,@)
 say      = $(if $(V),,@printf '%-5s %s\n' $(1) $@)
 
@@ -140,6 +141,11 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
 $(B)/tests/test_tune_moves: LDLIBS += -Wl,--wrap=agents_loop_walk_end \
     -Wl,--wrap=agents_loop_episode_end \
     -Wl,--wrap=agents_loop_step_end,--wrap=agents_layout_reward
+# It makes these calls fail.
+FAULTS  := open fopen read pread write fsync rename unlink mkdtemp opendir realpath \
+           ftruncate flock mmap memfd_create socketpair pipe2 posix_spawn posix_spawnp \
+           pthread_create poll send recv waitpid
+$(B)/tests/test_faults: LDLIBS += $(FAULTS:%=-Wl$(comma)--wrap=%)
 # NVIDIA's headers, which only this test sees, include one of C++.
 $(B)/tests/unit/test_nvidia_headers.o: UI_CFLAGS += -isystem tests/unit/nvidia
 # The ONNX format: its header is seen by one file (and the tests that build models).

@@ -37,6 +37,8 @@ bool file_write_atomic(const char *path, const char *data, size_t n, struct err 
  * which may take as long as many redraws.  The file survives the end of this process, but perhaps
  * not a power failure. */
 bool file_write_quick(const char *path, const char *data, size_t n, struct err *e);
+/* Writes n bytes to an open file, in as many calls as it takes; false, with errno, if one fails. */
+bool file_put(int fd, const void *data, size_t n);
 /* Removes the lock files of killed writers from a folder. */
 void file_tidy(const char *dir);
 /* Whether file_write_atomic may write the file.  Checks its kind and the permissions of its folder;

@@ -51,17 +51,15 @@ uint64_t file_seen(const char *path)
 
 /* Whether the file may be replaced: it is in the state `seen`, or `seen` is FILE_ANYTHING, or the
  * file was deleted in the meantime, so that the write can lose nothing. */
-static bool is_as_seen(const char *target, uint64_t seen)
+static bool is_as_seen(const char *path, uint64_t seen, struct err *e)
 {
-    uint64_t now = seen == FILE_ANYTHING ? seen : file_seen(target);
-    return now == seen || now == FILE_ABSENT;
-}
-
-static bool changed(const char *path, uint64_t seen, struct err *e)
-{
+    uint64_t now = seen == FILE_ANYTHING ? seen : file_seen(path);
+    if (now == seen || now == FILE_ABSENT)
+        return true;
     err_set(e, ERR_CHANGED, seen == FILE_ABSENT ? "%s already exists, so nothing was written"
+            : now == FILE_ANYTHING ? "%s cannot be read any more, so nothing was written"
             : "%s changed since it was read, so nothing was written", path);
-    return err_fix(e, seen == FILE_ABSENT ? "write to another name"
+    return err_fix(e, seen == FILE_ABSENT || now == FILE_ANYTHING ? "write to another name"
                    : "write to another name, or open the file again and repeat the change");
 }
 
@@ -172,15 +170,15 @@ static bool no_lock(const char *path, const char *lock, struct err *e)
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
-static bool write_all(int fd, const char *data, size_t n)
+bool file_put(int fd, const void *data, size_t n)
 {
-    while (n > 0) {
-        ssize_t k = write(fd, data, n);
+    for (const char *at = data; n > 0;) {
+        ssize_t k = write(fd, at, n);
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
             return false;
-        data += k;
+        at += k;
         n -= (size_t)k;
     }
     return true;
@@ -231,7 +229,7 @@ struct write { const char *target; uint64_t seen; const char *data; size_t n; bo
 static bool write_locked(int fd, const struct write *w, const char *lock, int *slot, struct err *e)
 {
     struct stat old;
-    bool ok = (stat(w->target, &old) != 0 || keep_owner(fd, &old)) && write_all(fd, w->data, w->n)
+    bool ok = (stat(w->target, &old) != 0 || keep_owner(fd, &old)) && file_put(fd, w->data, w->n)
            && (w->quick || fsync(fd) == 0);
     forget(slot);
     ok = ok && rename(lock, w->target) == 0;
@@ -249,7 +247,7 @@ static bool replace(const struct write *w, struct err *e)
     int fd = take_lock(str_text(&lock));
     int slot = fd >= 0 ? cleanup_note_file(str_text(&lock)) : -1;
     bool ok = fd >= 0 || no_lock(w->target, str_text(&lock), e);
-    ok = ok && (is_as_seen(w->target, w->seen) || changed(w->target, w->seen, e))
+    ok = ok && is_as_seen(w->target, w->seen, e)
       && write_locked(fd, w, str_text(&lock), &slot, e);
     forget(&slot);
     if (fd >= 0 && !ok)
@@ -270,7 +268,7 @@ static bool is_stream(const char *path)
 static bool write_stream(const char *path, const char *data, size_t n, struct err *e)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    bool ok = fd >= 0 && write_all(fd, data, n);
+    bool ok = fd >= 0 && file_put(fd, data, n);
     int why = errno;
     if (fd >= 0)
         close(fd);

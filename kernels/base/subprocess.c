@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernels/base/file.h"
 #include "kernels/base/spawn.h"
 
 #define MAX_OUTPUT_BYTES ((size_t)1 << 20)
@@ -92,8 +93,10 @@ static bool take_output(int fd, struct subprocess_result *res)
         ssize_t n = read(fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
+        if (n < 0) {
+            res->cut = res->cut || errno != EAGAIN;
             return errno == EAGAIN;
+        }
         if (n == 0)
             return false;
         size_t room = MAX_OUTPUT_BYTES - res->out.len;
@@ -202,7 +205,7 @@ bool subprocess_run_on(const void *data, size_t bytes, const char *const *argv, 
                        const struct cancel *c, struct subprocess_result *res, struct err *e)
 {
     int fd = memfd_create("tilescope-input", MFD_CLOEXEC);
-    bool ok = fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes && lseek(fd, 0, SEEK_SET) == 0;
+    bool ok = fd >= 0 && file_put(fd, data, bytes) && lseek(fd, 0, SEEK_SET) == 0;
     *res = (struct subprocess_result){ .exit_code = -1 };
     if (!ok)
         err_set(e, ERR_ENV, "no memory for the input of %s: %s", argv[0], strerror(errno));

@@ -68,7 +68,7 @@ static bool add_seal(const char *path, struct err *e)
     memcpy(seal.magic, seal_magic, sizeof seal.magic);
     str_free(&image);
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    bool ok = fd >= 0 && write(fd, &seal, sizeof seal) == (ssize_t)sizeof seal;
+    bool ok = fd >= 0 && file_put(fd, &seal, sizeof seal);
     int why = errno;
     if (fd >= 0)
         close(fd);

@@ -212,6 +212,17 @@ static bool await(struct child *c, double limit_s, struct reply *out, struct err
     }
 }
 
+/* Sends a request.  If the runner has died, await() finds the connection closed and says why. */
+static bool request(struct child *c, const struct request *q, struct err *e)
+{
+    ssize_t n;
+    do
+        n = send(c->socket, q, sizeof *q, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n >= 0 || errno == EPIPE || errno == ECONNRESET
+        || err_set(e, ERR_ENV, "cannot reach the kernel's process: %s", strerror(errno));
+}
+
 bool child_ask(struct child *c, struct request *q, double limit_s, struct reply *out,
                struct err *e)
 {
@@ -225,10 +236,8 @@ bool child_ask(struct child *c, struct request *q, double limit_s, struct reply 
     if (!c->pid)
         return err_set(e, ERR_BUG, "the measuring child is gone");
     atomic_store(&c->shared->permille, 0);
-    /* if the runner has died, await() finds the connection closed */
     q->version = PROTOCOL_VERSION;
-    (void)send(c->socket, q, sizeof *q, MSG_NOSIGNAL);
-    if (!await(c, limit_s, out, e))
+    if (!request(c, q, e) || !await(c, limit_s, out, e))
         return false;
     child_clean_text(out->text, sizeof out->text);
     child_clean_text(out->layout, sizeof out->layout);

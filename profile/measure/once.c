@@ -28,8 +28,8 @@ static bool map_data(struct once *o, struct err *e)
     void *p = rc ? MAP_FAILED : mmap(NULL, (size_t)o->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                                      o->data_fd, 0);
     if (p == MAP_FAILED)
-        return err_set(e, ERR_ENV, "no memory for %llu MiB of buffers: %s", o->bytes >> 20,
-                       strerror(rc ? rc : errno));
+        return err_set(e, ERR_ENV, "cannot share %llu MiB of buffers with valgrind: %s",
+                       ((o->bytes - 1) >> 20) + 1, strerror(rc ? rc : errno));
     o->map = p;
     return true;
 }

@@ -74,7 +74,7 @@ static void add_name(struct str *out, const struct session *s)
 static bool autosave_path(const struct session *s, struct str *out, struct err *e)
 {
     struct { long pid; unsigned long long started; uintptr_t session; } key = {
-        .pid = getpid(), .started = process_started(getpid()), .session = (uintptr_t)s,
+        .pid = getpid(), .started = process_started(), .session = (uintptr_t)s,
     };
     if (!autosave_dir(out, e))
         return false;
@@ -374,7 +374,7 @@ bool session_autosave(struct session *s, struct err *e)
     uint64_t network, kernel;
     add_absolute(&original, s->path);
     add_absolute(&model, s->model);
-    str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), process_started(getpid()));
+    str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), process_started());
     add_head(&text, ORIGINAL, str_text(&original));
     add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
     str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);

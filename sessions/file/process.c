@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 /* Reads fields 3 (state) and 22 (start time) of /proc/PID/stat, counted from the last ')' because
  * the process name may contain any character.  Returns the start time; 0 = unknown. */
@@ -13,7 +15,7 @@ static unsigned long long read_stat(long pid, char *state)
     char path[64], line[1024];
     *state = 0;
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    FILE *f = fopen(path, "r");
+    FILE *f = fopen(path, "re");
     if (!f)
         return 0;
     bool got = fgets(line, sizeof line, f) != NULL;
@@ -26,10 +28,15 @@ static unsigned long long read_stat(long pid, char *state)
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
-unsigned long long process_started(long pid)
+unsigned long long process_started(void)
 {
+    static _Thread_local struct { pid_t pid; unsigned long long started; } own;
     char ignored;
-    return read_stat(pid, &ignored);
+    if (own.pid != getpid() || own.started == 0) {
+        own.pid = getpid();
+        own.started = read_stat(own.pid, &ignored);
+    }
+    return own.started;
 }
 
 /* A zombie, which has ended but was not waited for, counts as dead. */

@@ -69,7 +69,7 @@ static void owner_text(struct str *out)
     struct err ignored;
     if (!file_read("/proc/sys/kernel/random/boot_id", 100, &boot, &ignored))
         str_add(&boot, "-");
-    str_printf(out, "%ld %llu %.36s", (long)getpid(), process_started(getpid()), str_text(&boot));
+    str_printf(out, "%ld %llu %.36s", (long)getpid(), process_started(), str_text(&boot));
     str_free(&boot);
 }
 

@@ -1,0 +1,22 @@
+/* What is done while system calls fail (test_faults.c). */
+#ifndef TS_TESTS_FAULT_SCENARIOS_H
+#define TS_TESTS_FAULT_SCENARIOS_H
+#include "kernels/base/err.h"
+#include "kernels/base/str.h"
+
+/* What a scenario does: run is called with faults, the others without.  run appends what it found
+ * out, or fails.  sound: whether what it left is right; ok: what run returned. */
+struct scenario {
+    const char *name;
+    void (*before)(void);
+    bool (*run)(struct str *out, struct err *e);
+    void (*sound)(bool ok);
+    int most;                             /* of how many calls of a function one may fail */
+    /* How many calls of a function there are depends on the machine, or on the time. */
+    bool varies;
+};
+
+/* Returns them, and sets *n to their number.  in: the folder in which all of this happens. */
+const struct scenario *fault_scenarios(const char *in, int *n);
+void fault_scenarios_end(void);
+#endif
