@@ -56,8 +56,7 @@ bool job_run_forecast(struct app_job *j, const struct program *p, const struct p
         j->n_cures = 1;
         j->text.data[strcspn(str_text(&j->text), JOB_END_ROW)] = 0;
         j->cure[0].line = arena_strdup(j->mem, str_text(&j->text));
-        j->cure[0].ok = predict_misses(other, &o, c, &j->cure[0].misses, &j->e);
-        j->now.ok = predict_misses(p, &o, c, &j->now.misses, &j->e);
+        forecast_program(p, other, &o, c, &j->cure[0], &j->now);
         return !cancelled(c) || err_set(&j->e, ERR_CANCEL, "cancelled");
     }
     take_rows(j);

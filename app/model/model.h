@@ -133,6 +133,7 @@ struct model {
     /* columns added: wider: to the steps (in stacked panes, 4 add a row); split: to the nest */
     int wider, split;
     enum overlay overlay;
+    bool list_behind;  /* a key of the list of branches opened the prompt; Esc goes back there */
     struct frame frame;                  /* places of the last screen_refresh */
     VEC(struct hit) hits;                /* places of the last screen_draw */
     int spin;                            /* number of ticks, for the spinner */

@@ -77,6 +77,7 @@ static void ask_line(struct model *m, const char *line)
     if (filled && !allowed)
         model_error(m, &e);
     if (allowed) {
+        m->list_behind = m->overlay == OVERLAY_BRANCHES;
         m->overlay = OVERLAY_NONE;
         prompt_open(&m->prompt, ':', str_text(&s));
         model_keep_head(m);

@@ -67,7 +67,7 @@ static int wanted(const struct model *m, int *state, const char **line, int max)
 /* Whether prediction r will not change any more.  False for NULL: there is none yet. */
 static bool is_final(const struct foreseen *r)
 {
-    return r && ((r->after.ok && r->now.ok) || r->tries >= MOST_TRIES);
+    return r && ((r->after.ok && r->now.ok) || r->after.why[0] || r->tries >= MOST_TRIES);
 }
 
 /* Lists the lines to predict next: those that were not tried yet; if there are none, those whose
@@ -238,7 +238,9 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     const struct foreseen *r = find(m, state, line);
     const struct measurement *timed = history_state(m->session->history, state)->measured;
     if (!r || !r->after.ok) {
-        str_add(out, is_final(r) ? "not predicted: that takes too long" : "predicted …");
+        str_add(out, !is_final(r) ? "predicted …" : "not predicted: ");
+        if (is_final(r))
+            str_add(out, r->after.why[0] ? r->after.why : "that takes too long");
         return;
     }
     str_add(out, r->after.misses.error >= ROUGH ? "predicted roughly " : "predicted ");

@@ -289,6 +289,8 @@ static void key_prompt(struct model *m, int key)
         prompt_edited(m);
     if (ev == PROMPT_LEFT)
         prompt_left(m);
+    if (ev == PROMPT_LEFT && m->list_behind)
+        m->overlay = OVERLAY_BRANCHES;
     if (ev != PROMPT_ENTERED)
         return;
     if (search)
@@ -480,6 +482,7 @@ void model_key(struct model *m, int key)
         key_ask(m, key);
     } else {
         model_clear_message(m);
+        m->list_behind = false;
         if (m->counting && key == K_ESC)
             m->counting = false;
         else if (!key_digit(m, key))

@@ -157,20 +157,51 @@ static int annotated_by(const struct history *h, const int *path, int at, const 
     return 0;
 }
 
-/* Appends the steps that set the loops inside loop number `outer` of stage s to what they are. */
+/* Returns the number of the last of the steps 1 to `at` of a path that made a loop of this name; 0:
+ * no step did. */
+static int made_by(const struct history *h, const int *path, int at, const char *stage,
+                   const char *loop)
+{
+    for (int i = at; i > 0; i--) {
+        const struct state *s = history_state(h, path[i]);
+        const struct stage *now = find_stage(s->program, stage);
+        const struct stage *old = find_stage(history_state(h, s->parent)->program, stage);
+        if (!s->held && now && old && stage_axis(now, loop) >= 0 && stage_axis(old, loop) < 0)
+            return i;
+    }
+    return 0;
+}
+
+static bool is_told(enum loop_ann ann)
+{
+    return ann == LOOP_VECTORIZE || ann == LOOP_UNROLL || ann == LOOP_PARALLEL;
+}
+
+/* Appends the steps that set the loops inside loop number `outer` of stage s to what they are, and
+ * those that made these loops, so that they have as many iterations as they have. */
 static void print_annotations(struct str *out, const struct history *h, const struct stage *s,
                               int outer, const int *path, int at)
 {
     bool first = true;
+    int last = 0;
     for (int i = outer + 1; i < s->n_axes; i++) {
         const struct axis *x = &s->axis[i];
-        bool told = x->ann == LOOP_VECTORIZE || x->ann == LOOP_UNROLL || x->ann == LOOP_PARALLEL;
-        int by = told ? annotated_by(h, path, at, s->name, x->name) : 0;
+        int by = is_told(x->ann) ? annotated_by(h, path, at, s->name, x->name) : 0;
         if (by == 0)
             continue;
         str_printf(out, "; %sstep %d (%s) set %s to %s", first ? "inside it, " : "", by,
                    history_state(h, path[by])->step, x->name, loop_ann_name[x->ann]);
         first = false;
+    }
+    for (int i = outer + 1; i < s->n_axes; i++) {
+        const struct axis *x = &s->axis[i];
+        int by = is_told(x->ann) ? made_by(h, path, at, s->name, x->name) : 0;
+        if (by > 0 && by == last)
+            str_printf(out, " and %s", x->name);
+        else if (by > 0)
+            str_printf(out, "; step %d (%s) made %s", by, history_state(h, path[by])->step,
+                       x->name);
+        last = by > 0 ? by : last;
     }
 }
 

@@ -1,5 +1,6 @@
 #include "explorer/history/forecast.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "explorer/history/command.h"
@@ -103,6 +104,30 @@ double forecast_bounded(double change, const struct measurement *timed,
     return change < most ? most : change;
 }
 
+/* Fills a row whose steps make program `after` of p, but not its line and `held`. */
+static void foresee(const struct program *p, const struct tiles_before *before,
+                    const struct program *after, const struct predict_opts *o,
+                    const struct cancel *c, struct forecast *row)
+{
+    struct err refused;
+    row->other_contract = has_other_contract(after, p);
+    row->tile = fate_of(after, before);
+    row->why[0] = '\0';
+    row->ok = predict_misses(after, o, c, &row->misses, &refused);
+    if (!row->ok && refused.code != ERR_TIMEOUT && refused.code != ERR_CANCEL)
+        snprintf(row->why, sizeof row->why, "%.159s", refused.text);
+}
+
+void forecast_program(const struct program *p, const struct program *after,
+                      const struct predict_opts *o, const struct cancel *c, struct forecast *row,
+                      struct forecast *none)
+{
+    struct tiles_before before = tiles_of(p, o->target);
+    struct err refused;
+    foresee(p, &before, after, o, c, row);
+    none->ok = predict_misses(p, o, c, &none->misses, &refused);
+}
+
 bool forecast_steps(const struct program *p, const struct predict_opts *o,
                     const struct progress *pr, const struct cancel *c, struct forecast *row, int n,
                     struct forecast *none, struct err *e)
@@ -121,10 +146,11 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o,
         report(pr, i + 1, n);
         row[i].held = 0;
         row[i].ok = run_lines(h, &row[i], &changes);
-        const struct program *after = history_current(h)->program;
-        row[i].other_contract = row[i].ok && has_other_contract(after, p);
-        row[i].tile = row[i].ok ? fate_of(after, &before) : TILE_STAYS;
-        row[i].ok = row[i].ok && predict_misses(after, o, c, &row[i].misses, &refused);
+        row[i].other_contract = false;
+        row[i].tile = TILE_STAYS;
+        row[i].why[0] = '\0';
+        if (row[i].ok)
+            foresee(p, &before, history_current(h)->program, o, c, &row[i]);
         for (; ok && changes > 0; changes--)
             ok = history_undo(h, 1, e);
     }

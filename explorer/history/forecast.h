@@ -24,13 +24,15 @@ extern const char *const tile_fate_name[TILE_FATE_COUNT];
  * after them.  ok: whether the misses are known; they are not if a line was refused or the
  * prediction failed, for example because it took too long.  held: number of later steps that no
  * longer apply.  other_contract: whether the lines change the layout of an input or output
- * (contract.h). */
+ * (contract.h).  why: why there is no code whose misses could be predicted ("the unrolled body of
+ * Conv has more than 4096 statements"); "": there is code, or a line was refused. */
 struct forecast {
     const char *line;
     bool ok, other_contract;
     int held;
     struct prediction misses;
     enum tile_fate tile;
+    char why[160];
 };
 
 /* Returns the predicted milliseconds of a row on the machine of a model; 0: unknown, also when a
@@ -48,6 +50,11 @@ double forecast_bounded(double change, const struct measurement *timed,
 bool forecast_steps(const struct program *p, const struct predict_opts *o,
                     const struct progress *pr, const struct cancel *c, struct forecast *row, int n,
                     struct forecast *none, struct err *e);
+/* The same for one row whose program after its lines is known, and whose line and `held` the caller
+ * sets. */
+void forecast_program(const struct program *p, const struct program *after,
+                      const struct predict_opts *o, const struct cancel *c, struct forecast *row,
+                      struct forecast *none);
 /* Lists steps that may reduce the misses which a lens explains: padding, other orders of loops and
  * dimensions, blocked layouts of constants, copies to a tile, joined nests, tiles that fit into L1.
  * Fills the lines of `row`, allocated in a, and returns their number, at most FORECAST_CURES.

@@ -43,6 +43,7 @@ struct worker {
     int line, statement;                  /* numbers of the current line and statement */
     double times;                         /* how often the current line is executed */
     double hottest;                       /* cycles of the line that takes most */
+    int64_t *value;                       /* of each variable, for sample_trips */
 };
 
 static double vectors(const struct worker *w, int lanes)
@@ -304,13 +305,51 @@ static void add_line(struct worker *w, struct line_work *l, double times, bool i
     }
 }
 
-/* Returns an estimate of the mean number of iterations of a loop: the difference of the middles of
- * the ranges of its bounds. */
-static double mean_trips(const struct code *c)
+/* Sets the variables of e to the middles of their ranges. */
+static void set_middles(struct worker *w, const struct expr *e)
 {
-    double n = 0.5 * ((double)c->end->hi + (double)c->end->lo -
-                      (double)c->begin->hi - (double)c->begin->lo);
-    return n > 0 ? n : 0;
+    if (e->kind == EXPR_VAR)
+        w->value[e->var] = e->lo + (e->hi - e->lo) / 2;
+    if (e->a)
+        set_middles(w, e->a);
+    if (e->b)
+        set_middles(w, e->b);
+}
+
+static bool bounds_use(const struct code *c, const struct expr *var)
+{
+    return expr_uses(c->begin, var) || expr_uses(c->end, var);
+}
+
+/* Returns the mean number of iterations of c over the values of the loops around it, from number
+ * `loop` on, that its bounds use.  points: how many values of each are tried, evenly spread. */
+static double sample_trips(struct worker *w, const struct code *c, int loop, int points)
+{
+    while (loop < w->loops.len && !bounds_use(c, w->loops.data[loop].var))
+        loop++;
+    if (loop == w->loops.len)
+        return fmax(0, (double)(expr_eval(c->end, w->value) - expr_eval(c->begin, w->value)));
+    const struct expr *var = w->loops.data[loop].var;
+    int64_t all = var->hi - var->lo + 1, n = all < points ? all : points;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        w->value[var->var] = var->lo + (2 * i + 1) * all / (2 * n);
+        sum += sample_trips(w, c, loop + 1, points);
+    }
+    return sum / (double)n;
+}
+
+/* Returns an estimate of the mean number of iterations of a loop. */
+static double mean_trips(struct worker *w, const struct code *c)
+{
+    int used = 0;
+    if (c->begin->kind == EXPR_CONST && c->end->kind == EXPR_CONST)
+        return fmax(0, (double)(c->end->value - c->begin->value));
+    set_middles(w, c->begin);
+    set_middles(w, c->end);
+    for (int i = 0; i < w->loops.len; i++)
+        used += bounds_use(c, w->loops.data[i].var);
+    return sample_trips(w, c, 0, used > 4 ? 2 : used > 2 ? 4 : used == 2 ? 16 : 256);
 }
 
 static void count_block(struct worker *w, const struct block *b, double times, bool in_loop);
@@ -318,7 +357,7 @@ static void count_block(struct worker *w, const struct block *b, double times, b
 static void count_inside(struct worker *w, const struct code *c, double times, bool in_loop)
 {
     if (c->kind == CODE_FOR) {
-        double trips = mean_trips(c);
+        double trips = mean_trips(w, c);
         w->out->iterations += times * trips;
         w->out->cycles += times * trips;
         vec_push(&w->loops, ((struct work_loop){ c->var, trips }));
@@ -354,6 +393,7 @@ void code_count_work(struct unit *u, struct gen_work *out)
 {
     struct worker w = { .u = u, .out = out };
     w.reg = ARENA_ARRAY(u->arena, struct line_reg, u->regs.len + 1);
+    w.value = ARENA_ARRAY(u->arena, int64_t, exprs_n_vars(u->func->pool));
     count_block(&w, &u->body, 1, false);
     vec_free(&w.used);
     vec_free(&w.loops);

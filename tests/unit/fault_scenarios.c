@@ -266,7 +266,7 @@ static bool run_dialog(struct str *out, struct err *e)
     if (!d)
         return false;
     dialog_say(d, "one");
-    bool ok = dialog_hear(d, "got", 2, NULL, &line, e);
+    bool ok = dialog_hear(d, "got", 0.5, NULL, &line, e);
     if (ok)
         str_printf(out, "heard %s", str_text(&line));
     dialog_close(d);
@@ -309,9 +309,9 @@ static const struct scenario scenario[] = {
     { "run a program", NULL, run_program, NULL, 12, false },
     { "dialog", NULL, run_dialog, NULL, 8, true },
     { "compile", NULL, run_compile, NULL, 8, true },
-    { "measure", NULL, run_measure, NULL, 8, true },
-    { "candidates", NULL, run_batch, NULL, 8, true },
-    { "cachegrind", NULL, run_cachegrind, NULL, 4, true },
+    { "measure", NULL, run_measure, NULL, 6, true },
+    { "candidates", NULL, run_batch, NULL, 3, true },
+    { "cachegrind", NULL, run_cachegrind, NULL, 3, true },
 };
 
 const struct scenario *fault_scenarios(const char *in, int *n)

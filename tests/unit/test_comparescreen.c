@@ -496,6 +496,23 @@ static void other_contracts_are_said(void **state)
     model_free(m);
 }
 
+/* Esc on a prompt that a key of the list of branches opened goes back to the list. */
+static void esc_goes_back_to_the_list(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "split C M 4");
+    press(m, "b plain Enter B k p");
+    assert_true(m->prompt.open && m->overlay == OVERLAY_NONE);
+    press(m, "Esc");
+    assert_true(!m->prompt.open && m->overlay == OVERLAY_BRANCHES);
+    press(m, "q");
+    assert_true(m->overlay == OVERLAY_NONE);
+    press(m, ": Esc");
+    assert_true(!m->prompt.open && m->overlay == OVERLAY_NONE);
+    model_free(m);
+}
+
 int main(void)
 {
     setenv("TILESCOPE_CFLAGS", "-O0", 0);  /* what is checked does not depend on gcc's work */
@@ -511,7 +528,7 @@ int main(void)
         cmocka_unit_test(noisy_comparisons_are_said),
         cmocka_unit_test(ablation_has_a_row_per_step),
         cmocka_unit_test(ablation_names_steps_that_cannot_act),
-        cmocka_unit_test(other_contracts_are_said),
+        cmocka_unit_test(other_contracts_are_said), cmocka_unit_test(esc_goes_back_to_the_list),
     };
     if (!getcwd(root, sizeof root))
         return 1;

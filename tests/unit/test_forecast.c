@@ -122,6 +122,37 @@ static void of_the_time(void **state)
     model_free(m);
 }
 
+/* A change of a past step, whose later steps are replayed, is predicted like a new step: also that
+ * a tile spills, and that there would be too much code. */
+static void of_a_past_step(void **state)
+{
+    struct model *m = model_on("gmm m=128 k=64 n=64");
+    (void)state;
+    give_rates(m);
+    m->roofs.looked = true;
+    type_line(m, "split C M 16 8");
+    type_line(m, "split C N 4 16");
+    type_line(m, "reorder C M.0 N.0 K M.1 N.1");
+    type_line(m, "cache_write C at=N.0");
+    type_line(m, "unroll C M.1");
+    type_line(m, "vectorize C N.1");
+    press(m, ": edit Space 1 Space split Space C Space M Space 16");
+    do_jobs(m);
+    assert_shows(m, "; time about ");
+    press(m, "C-u C-u edit Space 1 Space split Space C Space M Space 2 Space 64");
+    do_jobs(m);
+    assert_shows(m, "; no time is predicted, since a tile spills");
+    model_free(m);
+    m = model_on("gmm m=128 k=64 n=64");
+    type_line(m, "reorder C K M N");
+    type_line(m, "unroll C M");
+    type_line(m, "vectorize C N");
+    press(m, ": layout Space set Space C Space \"N Space M\"");
+    do_jobs(m);
+    assert_shows(m, "not predicted: the unrolled body of C has more than 4096 statements");
+    model_free(m);
+}
+
 static void of_a_step(void **state)
 {
     struct model *m = on_gmm();
@@ -228,7 +259,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_the_typed_line), cmocka_unit_test(of_a_step),
-        cmocka_unit_test(of_the_time),
+        cmocka_unit_test(of_the_time), cmocka_unit_test(of_a_past_step),
         cmocka_unit_test(of_the_menu), cmocka_unit_test(of_the_menu_by_time),
         cmocka_unit_test(of_the_menu_when_late),
     };

@@ -543,7 +543,8 @@ static void test_blame_inside(void **state)
     struct str out = {0};
     blame_inside(&out, h, "C", "K");
     assert_string_equal(str_text(&out), "; inside it, step 3 (loop unroll C M.1) set M.1 to unroll"
-                        "; step 4 (loop vectorize C N) set N to vectorize");
+                        "; step 4 (loop vectorize C N) set N to vectorize"
+                        "; step 1 (loop split C M 4) made M.1");
     str_clear(&out);
     blame_inside(&out, h, "C", "N");
     assert_string_equal(str_text(&out), "");

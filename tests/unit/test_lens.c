@@ -858,19 +858,19 @@ static void says_why_nothing_helps(void **state)
 static void ranking(void **state)
 {
     struct forecast row[] = {
-        { "a\nb", true, false, 0, { .l1_misses = 10 }, TILE_STAYS },
-        { "refused", false, false, 0, { .l1_misses = 0 }, TILE_STAYS },
-        { "c", true, false, 0, { .l1_misses = 300 }, TILE_STAYS },
-        { "other", true, true, 0, { .l1_misses = 100 }, TILE_STAYS },
-        { "d", true, false, 0, { .l1_misses = 104 }, TILE_STAYS },
-        { "e", true, false, 0, { .l1_misses = 101 }, TILE_STAYS },
-        { "tile", true, false, 0, { .l1_misses = 5 }, TILE_LEAVES },
-        { "f", true, false, 0, { .l1_misses = 106 }, TILE_STAYS },
-        { "g", true, false, 0, { .l1_misses = 2000, .cycles.whole = 100 }, TILE_STAYS },
-        { "h", true, false, 0, { .l1_misses = 2010, .cycles.whole = 96 }, TILE_STAYS },
-        { "i", true, false, 0, { .l1_misses = 2030, .cycles.whole = 50 }, TILE_STAYS },
-        { "unknown", true, false, 0, { .l1_misses = 2000 }, TILE_STAYS },
-        { "slow", true, false, 0, { .l1_misses = 9, .cycles.whole = 301 }, TILE_STAYS },
+        { "a\nb", true, false, 0, { .l1_misses = 10 }, TILE_STAYS, "" },
+        { "refused", false, false, 0, { .l1_misses = 0 }, TILE_STAYS, "" },
+        { "c", true, false, 0, { .l1_misses = 300 }, TILE_STAYS, "" },
+        { "other", true, true, 0, { .l1_misses = 100 }, TILE_STAYS, "" },
+        { "d", true, false, 0, { .l1_misses = 104 }, TILE_STAYS, "" },
+        { "e", true, false, 0, { .l1_misses = 101 }, TILE_STAYS, "" },
+        { "tile", true, false, 0, { .l1_misses = 5 }, TILE_LEAVES, "" },
+        { "f", true, false, 0, { .l1_misses = 106 }, TILE_STAYS, "" },
+        { "g", true, false, 0, { .l1_misses = 2000, .cycles.whole = 100 }, TILE_STAYS, "" },
+        { "h", true, false, 0, { .l1_misses = 2010, .cycles.whole = 96 }, TILE_STAYS, "" },
+        { "i", true, false, 0, { .l1_misses = 2030, .cycles.whole = 50 }, TILE_STAYS, "" },
+        { "unknown", true, false, 0, { .l1_misses = 2000 }, TILE_STAYS, "" },
+        { "slow", true, false, 0, { .l1_misses = 9, .cycles.whole = 301 }, TILE_STAYS, "" },
     };
     static const char *const want[] = { "d", "e", "other", "f", "c", "i", "g", "h", "unknown",
                                         "a\nb", "tile", "slow", "refused" };

@@ -524,7 +524,9 @@ static void test_branches(void **state)
     press(m, "B k p");
     press(m, "1 C-u pick Space main Space 9 Enter");     /* a whole line behind that of the key */
     assert_shows(m, "branch main has no step 9");
-    press(m, "Esc B k Enter");
+    press(m, "Esc");                     /* back in the list, on the same line */
+    assert_shows(m, "● tiled");
+    press(m, "Enter");
     assert_shows(m, "Steps: main");
     assert_string_equal(step_of(m), "loop parallel C M");
     press(m, "B ?");                     /* the keys of the list, which is still open after it */

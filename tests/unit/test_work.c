@@ -145,6 +145,20 @@ static const char *const random_spec[] = {
 
 /* Nothing is negative, no schedule does much less than all sums of the operator, and asking for
  * the estimate does not change the text. */
+/* The padding of an inlined 3x3 convolution cuts the ranges of KH and KW at the borders only: of
+ * 56 x 3 pairs of H and KH, 2 read padding.  Every product but those that read it is counted. */
+static void loops_cut_at_borders(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    WORK(w, "c2d i=8 h=56 w=56 o=8 k=3 p=1", "layout set Conv \"N H W O\"",
+         "layout set Ker \"I KH KW O\"", "loop reorder Conv N H W KH KW I O",
+         "loop cache_write Conv at=W", "loop vectorize Conv O", "loop inline Inp");
+    double rows = 56 * 3 - 2;
+    close_to(w.vector, rows * rows * 8);
+    arena_free(a);
+}
+
 static void check_point(struct arena *a, const char *spec, const struct func *f,
                         const char *const *line, int n, const struct str *text)
 {
@@ -209,7 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_register_tile_by_hand),
         cmocka_unit_test(what_is_slow_costs_more), cmocka_unit_test(short_chains_overlap),
-        cmocka_unit_test(sums_in_memory_wait),
+        cmocka_unit_test(sums_in_memory_wait), cmocka_unit_test(loops_cut_at_borders),
         cmocka_unit_test(bounds_of_random_schedules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
