@@ -3,10 +3,12 @@
 #include "sessions/export/network_export.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
@@ -19,6 +21,7 @@
 #define COLUMNS 100
 #define HEAD_BYTES 64  /* size of the weights file's head, and alignment of constants */
 #define MAGIC "tilescop"
+#define NEW ".tilescope-new"
 #define VERSION 1
 #define MAX_SLOTS 32
 
@@ -36,6 +39,7 @@ struct library {
     struct str weights;                   /* content of the weights file */
     struct template_slot slot[MAX_SLOTS];
     int n_slots;
+    VEC(const char *) written;            /* paths of the files that are written (write_file) */
 };
 
 const char *network_export_name(struct arena *a, const char *path)
@@ -82,11 +86,28 @@ static struct str *slot(struct library *l, const char *name)
     return &l->slot[l->n_slots++].text;
 }
 
-static bool write_file(const struct library *l, const char *file, const struct str *text,
-                       struct err *e)
+/* Writes a file of the library beside its place; publish puts it there. */
+static bool write_file(struct library *l, const char *file, const struct str *text, struct err *e)
 {
     const char *path = arena_printf(l->a, "%s/%s", l->folder, file);
-    return file_write_atomic(path, str_text(text), text->len, e);
+    vec_push(&l->written, path);
+    return file_write_atomic(arena_printf(l->a, "%s" NEW, path), str_text(text), text->len, e);
+}
+
+/* Puts the written files in their places once all of them are written, or removes them if one could
+ * not be (ok: false).  So a library that is exported again is not mixed of old and new files:
+ * the weights of the one would fit the kernels of the other in size, but not in layout. */
+static bool publish(struct library *l, bool ok, struct err *e)
+{
+    for (int i = 0; i < l->written.len; i++) {
+        const char *path = l->written.data[i], *new = arena_printf(l->a, "%s" NEW, path);
+        if (ok && rename(new, path) != 0)
+            ok = err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+        if (!ok)
+            unlink(new);
+    }
+    vec_free(&l->written);
+    return ok;
 }
 
 static const char *template_text(const char *name)
@@ -491,6 +512,7 @@ bool network_export(const struct network *net, const struct network_values *valu
     bool ok = folder_is_free(&l, e) && write_all_kernels(&l, e) && write_texts(&l, e)
            && write_check(&l, e)
            && write_file(&l, arena_printf(l.a, "%s.weights", o->name), &l.weights, e);
+    ok = publish(&l, ok, e);
     for (int i = 0; i < l.n_slots; i++)
         str_free(&l.slot[i].text);
     str_free(&l.weights);

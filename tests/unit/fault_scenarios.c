@@ -17,8 +17,10 @@
 #include "profile/build/build.h"
 #include "profile/measure/batch.h"
 #include "sessions/export/export.h"
+#include "sessions/export/network_export.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/file/session.h"
+#include "sessions/file/session_network.h"
 #include "sessions/study/study.h"
 #include "tests/unit/records_help.h"
 #include "tests/unit/roof_model.h"
@@ -247,6 +249,47 @@ static bool run_export(struct str *out, struct err *e)
     return ok;
 }
 
+/* A library over an older one, whose files say "Written by tilescope." only. */
+static const char *const library_file[] = { "n.h", "n.c", "n_kernels.h", "n_kernels.c", "n.check",
+                                            "n.weights", "main.c", "Makefile", "CMakeLists.txt" };
+static struct network_values values;
+static const struct network *network;
+static void before_library(void)
+{
+    const struct graph *g;
+    struct network_measurement m;
+    struct measure_opts mo = { .threads = 1, .seed = 1 };
+    const struct network_opts o = { .measure = &mo, .values = &values };
+    struct err e;
+    snprintf(path, sizeof path, "%s/lib", folder);
+    if (!network && (!graph_from_spec(perm, "x = input n=1 i=4 h=6 w=6; a = c2d(x) o=8 k=1", &g, &e)
+                     || !network_of_graph(perm, g, "", 0, target_host(), 1, &network, &e)
+                     || !measure_network(perm, network, &o, NULL, NULL, &m, &e)
+                     || m.outcome != OUTCOME_OK))
+        fail_msg("%s", e.text);
+    if (!dir_make(path, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < COUNT_OF(library_file); i++)
+        put_file(arena_printf(perm, "lib/%s", library_file[i]), "/* Written by tilescope. */\n");
+    snprintf(path, sizeof path, "%s/lib", folder);
+}
+static bool run_library(struct str *out, struct err *e)
+{
+    const struct network_export_opts x = { "n", NULL, target_host(), 1, 0 };
+    bool ok = network_export(network, &values, &x, path, e);
+    str_add(out, ok ? "exported" : "");
+    return ok;
+}
+static void sound_library(bool ok)
+{
+    for (int i = 0; i < COUNT_OF(library_file); i++) {
+        char head[100];
+        size_t n = file_head(arena_printf(perm, "%s/%s", path, library_file[i]), head,
+                             sizeof head);
+        assert_true(n > 0 && streq(head, "/* Written by tilescope. */\n") == !ok);
+    }
+}
+
 static bool run_program(struct str *out, struct err *e)
 {
     struct subprocess_result r;
@@ -305,6 +348,7 @@ static const struct scenario scenario[] = {
     { "open a study", NULL, run_studies, NULL, 12, false },
     { "settings", before_settings, run_settings, NULL, 12, false },
     { "export", before_save, run_export, NULL, 12, false },
+    { "export a library", before_library, run_library, sound_library, 9, true },
     { "records", before_records, run_records, NULL, 12, false },
     { "run a program", NULL, run_program, NULL, 12, false },
     { "dialog", NULL, run_dialog, NULL, 8, true },
@@ -326,5 +370,6 @@ void fault_scenarios_end(void)
 {
     if (saved)
         session_free(saved);
+    network_values_free(&values);
     arena_free(perm);
 }
