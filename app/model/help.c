@@ -44,9 +44,10 @@ static void topic_keys(struct str *out)
     struct str all = {0};
     int context = -1;
     str_add(&all, "Every key stands for a line that could be typed at the `:` prompt. "
-            "In the key bar, a name that ends with … belongs to a key that only begins its line, "
-            "which Enter runs; a key of a step or command without … runs it at once. "
-            "On the prompt, Tab completes, and Up and Down bring back earlier lines. C-w deletes "
+            "In the key bar and in this list, … at the end belongs to a key that only begins its "
+            "line, which Enter runs; a key of a step or command without … runs it at once. "
+            "On the prompt, Tab completes; in its list, Tab, Down and Up choose. Else Up and Down "
+            "bring back earlier lines. C-w deletes "
             "the word before the cursor, which after a refusal is the refused one. C-u empties the "
             "line: first behind the `edit N`, `insert N` or `layout set T` of a key, then whole. "
             "Alt-b and Alt-f (or C-Left and "

@@ -150,3 +150,8 @@ void key_binding_key(struct str *out, const struct key_binding *b)
     if (next_word(&s, word, sizeof word))
         str_add(out, word);
 }
+
+const char *key_binding_ellipsis(const struct key_binding *b)
+{
+    return b->action == ACTION_ASK && b->line[0] ? "…" : "";
+}

@@ -82,4 +82,7 @@ bool key_binding_has(const struct key_binding *b, int key);
 const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key);
 /* Appends the name of the first key of a binding. */
 void key_binding_key(struct str *out, const struct key_binding *b);
+/* Returns what ends the label and the help of a key, as in a menu: "…" if the key only begins a
+ * step or command, else "". */
+const char *key_binding_ellipsis(const struct key_binding *b);
 #endif

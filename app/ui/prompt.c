@@ -393,9 +393,10 @@ enum prompt_event prompt_key(struct prompt *p, int key)
 {
     bool replaces = p->selected;
     p->selected = false;
-    if (key == K_TAB || key == K_BACKTAB) {
+    bool down = key == K_DOWN || key == K_CTRL('n');
+    if (key == K_TAB || key == K_BACKTAB || (p->words.n > 0 && is_history_key(key))) {
         p->refused = false;
-        complete(p, key == K_TAB ? 1 : -1);
+        complete(p, key == K_TAB || down ? 1 : -1);
         return PROMPT_EDITED;
     }
     bool listed = p->words.n > 0, anew = p->refused && key == ':';
@@ -414,12 +415,8 @@ enum prompt_event prompt_key(struct prompt *p, int key)
         return PROMPT_LEFT;
     if (p->mark == PROMPT_SAVE && is_history_key(key))
         return PROMPT_NOTHING;
-    if (key == K_UP || key == K_CTRL('p')) {
-        walk_history(p, -1);
-        return PROMPT_EDITED;
-    }
-    if (key == K_DOWN || key == K_CTRL('n')) {
-        walk_history(p, 1);
+    if (is_history_key(key)) {
+        walk_history(p, down ? 1 : -1);
         return PROMPT_EDITED;
     }
     if (move_cursor(p, key))

@@ -394,17 +394,11 @@ static void draw_message(const struct model *m, struct grid *g)
     draw_wrapped(g, y, bottom, r.x + 6, r.w - 7, STYLE_PLAIN, fix);
 }
 
-/* As in a menu, the label of a key that only begins a step or command ends with an ellipsis. */
-static const char *bar_ellipsis(const struct key_binding *b)
-{
-    return b->action == ACTION_ASK && b->line[0] ? "…" : "";
-}
-
 static int bar_width(const struct key_binding *b)
 {
     struct str key = {0};
     key_binding_key(&key, b);
-    int w = (int)key.len + 1 + text_width(b->label) + text_width(bar_ellipsis(b)) + 2;
+    int w = (int)key.len + 1 + text_width(b->label) + text_width(key_binding_ellipsis(b)) + 2;
     str_free(&key);
     return w;
 }
@@ -416,7 +410,7 @@ static int draw_bar_key(struct model *m, struct grid *g, int x, const struct key
     key_binding_key(&key, b);
     x = grid_text(g, x, m->frame.bar.y, STYLE_KEY, str_text(&key));
     x = grid_text(g, x + 1, m->frame.bar.y, STYLE_DIM, b->label);
-    x = grid_text(g, x, m->frame.bar.y, STYLE_DIM, bar_ellipsis(b));
+    x = grid_text(g, x, m->frame.bar.y, STYLE_DIM, key_binding_ellipsis(b));
     add_hit(m, (struct rect){from, m->frame.bar.y, x - from, 1}, key_parse(str_text(&key)));
     str_free(&key);
     return x + 2;
@@ -492,7 +486,7 @@ static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
     const struct prompt *p = &m->prompt;
     bool list = p->words.n > 0, refused = m->message.kind == MESSAGE_ERROR && !list;
     char named[64];
-    const char *text = list ? " Esc closes the list "
+    const char *text = list ? " Tab Down next, Esc closes the list "
                      : refused ? " refused: change it, or Esc leaves it "
                      : " Enter saves, C-u empties the name ";
     if (refused && p->refused && m->error_col > 0 && p->wrong == p->at)

@@ -136,7 +136,8 @@ int view_help_columns(const struct model *m)
     for (int i = 0; i < key_binding_count(); i++) {
         const struct key_binding *b = key_binding_get(i);
         const char *why = why_not(m, i);
-        int w = text_width(why ? why : b->help) + (step_of_row(m, i) ? FORECAST_WIDTH : 0);
+        int w = text_width(why ? why : b->help) + text_width(key_binding_ellipsis(b))
+              + (step_of_row(m, i) ? FORECAST_WIDTH : 0);
         widest = is_row(m, b) && w > widest ? w : widest;
     }
     return widest + MENU_KEYS + 3 > 70 ? widest + MENU_KEYS + 3 : 70;
@@ -185,7 +186,10 @@ static void put_context(const struct model *m, struct doc *d, enum key_context c
             continue;
         if (!m->help_menu)
             put_heading(d, key_context_title[c], &heading);
-        put_row(m, d, b->keys, MENU_KEYS, b->help, width, ID_BINDING + i);
+        struct str help = {0};
+        str_printf(&help, "%s%s", b->help, key_binding_ellipsis(b));
+        put_row(m, d, b->keys, MENU_KEYS, str_text(&help), width, ID_BINDING + i);
+        str_free(&help);
     }
     if (m->menu_ranked)
         rank_rows(m, d);

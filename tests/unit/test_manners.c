@@ -2053,10 +2053,30 @@ static void undone_steps_are_not_lost(void **state)
     model_free(m);
 }
 
+/* In the list of completions Down and Up choose like Tab and S-Tab; without a list they bring back
+ * earlier lines. */
+static void arrows_choose_in_the_list(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    type_line(m, "split C M 4");
+    press(m, ": loop Space s Tab Down");
+    char *first = xstrdup(str_text(&m->prompt.line));
+    assert_true(str_starts(first, "loop s") && strlen(first) > strlen("loop s"));
+    press(m, "Down");
+    assert_string_not_equal(str_text(&m->prompt.line), first);
+    press(m, "Up");
+    assert_string_equal(str_text(&m->prompt.line), first);
+    press(m, "Esc C-u Up");                              /* the list is closed */
+    assert_string_equal(str_text(&m->prompt.line), "split C M 4");
+    free(first);
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_narrow_panes_say_misses),
+        cmocka_unit_test(arrows_choose_in_the_list), cmocka_unit_test(test_narrow_panes_say_misses),
         cmocka_unit_test(test_share_of_the_ceiling),
         cmocka_unit_test(test_the_best_stays),
         cmocka_unit_test(test_gpu_without_a_device),
