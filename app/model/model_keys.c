@@ -289,10 +289,12 @@ static void key_prompt(struct model *m, int key)
         prompt_edited(m);
     if (ev == PROMPT_LEFT)
         prompt_left(m);
-    if (ev == PROMPT_LEFT && m->list_behind)
+    bool behind = m->list_behind && m->session;
+    if (ev == PROMPT_LEFT && behind)
         m->overlay = OVERLAY_BRANCHES;
     if (ev != PROMPT_ENTERED)
         return;
+    m->list_behind = false;
     if (search)
         enter_search(m);
     else if (m->pasted.len > 0 && m->prompt.line.len > 0
@@ -300,6 +302,7 @@ static void key_prompt(struct model *m, int key)
         skip_pasted(m);
     else
         enter_command(m);
+    m->list_behind = behind && m->session && m->prompt.open;      /* the line was refused */
     model_run_pasted(m);
 }
 
@@ -499,6 +502,7 @@ void model_paste(struct model *m, const char *text)
     size_t n = strlen(text), first = strcspn(text, "\r\n");
     if (m->overlay != OVERLAY_NONE)
         return;
+    m->list_behind = m->list_behind && m->prompt.open;
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
         n--;
     if (!m->prompt.open)

@@ -104,18 +104,25 @@ double forecast_bounded(double change, const struct measurement *timed,
     return change < most ? most : change;
 }
 
+/* Sets ok, misses and why. */
+static void predict(const struct program *p, const struct predict_opts *o, const struct cancel *c,
+                    struct forecast *row)
+{
+    struct err refused;
+    row->why[0] = '\0';
+    row->ok = predict_misses(p, o, c, &row->misses, &refused);
+    if (!row->ok && refused.code != ERR_TIMEOUT && refused.code != ERR_CANCEL)
+        snprintf(row->why, sizeof row->why, "%.159s", refused.text);
+}
+
 /* Fills a row whose steps make program `after` of p, but not its line and `held`. */
 static void foresee(const struct program *p, const struct tiles_before *before,
                     const struct program *after, const struct predict_opts *o,
                     const struct cancel *c, struct forecast *row)
 {
-    struct err refused;
     row->other_contract = has_other_contract(after, p);
     row->tile = fate_of(after, before);
-    row->why[0] = '\0';
-    row->ok = predict_misses(after, o, c, &row->misses, &refused);
-    if (!row->ok && refused.code != ERR_TIMEOUT && refused.code != ERR_CANCEL)
-        snprintf(row->why, sizeof row->why, "%.159s", refused.text);
+    predict(after, o, c, row);
 }
 
 void forecast_program(const struct program *p, const struct program *after,
@@ -123,9 +130,8 @@ void forecast_program(const struct program *p, const struct program *after,
                       struct forecast *none)
 {
     struct tiles_before before = tiles_of(p, o->target);
-    struct err refused;
     foresee(p, &before, after, o, c, row);
-    none->ok = predict_misses(p, o, c, &none->misses, &refused);
+    predict(p, o, c, none);
 }
 
 bool forecast_steps(const struct program *p, const struct predict_opts *o,
@@ -133,13 +139,14 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o,
                     struct forecast *none, struct err *e)
 {
     struct history *h;
-    struct err refused;
     if (!history_new(p->base->spec, &h, e))
         return false;
     bool ok = true;
     for (int i = 0; ok && i < p->n_steps && !cancelled(c); i++)
         ok = history_apply(h, p->steps[i], e);
-    none->ok = ok && predict_misses(p, o, c, &none->misses, &refused);
+    none->ok = false;
+    if (ok)
+        predict(p, o, c, none);
     struct tiles_before before = tiles_of(p, o->target);
     for (int i = 0; ok && i < n && !cancelled(c); i++) {
         int changes = 0;

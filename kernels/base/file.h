@@ -37,6 +37,13 @@ bool file_write_atomic(const char *path, const char *data, size_t n, struct err 
  * which may take as long as many redraws.  The file survives the end of this process, but perhaps
  * not a power failure. */
 bool file_write_quick(const char *path, const char *data, size_t n, struct err *e);
+/* The two halves of file_write_atomic, for several files of which all or none are to be replaced.
+ * file_begin writes the new file beside the target and keeps the target's lock; file_finish puts it
+ * there if `keep`, else removes it, and frees p.  A kill in between leaves the old file. */
+struct file_pending;
+bool file_begin(const char *path, const char *data, size_t n, struct file_pending **out,
+                struct err *e);
+bool file_finish(struct file_pending *p, bool keep, struct err *e);
 /* Writes n bytes to an open file, in as many calls as it takes; false, with errno, if one fails. */
 bool file_put(int fd, const void *data, size_t n);
 /* Removes the lock files of killed writers from a folder. */

@@ -226,35 +226,74 @@ static void forget(int *slot)
 /* A write of n bytes of data to target, if target is in the state `seen`.  quick: without fsync. */
 struct write { const char *target; uint64_t seen; const char *data; size_t n; bool quick; };
 
-static bool write_locked(int fd, const struct write *w, const char *lock, int *slot, struct err *e)
+/* A write that is not finished: the new file is the lock file of the target. */
+struct file_pending { struct str target, lock; int fd, slot; bool quick; };
+
+static bool write_locked(struct file_pending *p, const struct write *w, struct err *e)
 {
     struct stat old;
-    bool ok = (stat(w->target, &old) != 0 || keep_owner(fd, &old)) && file_put(fd, w->data, w->n)
-           && (w->quick || fsync(fd) == 0);
-    forget(slot);
-    ok = ok && rename(lock, w->target) == 0;
+    bool ok = (stat(w->target, &old) != 0 || keep_owner(p->fd, &old))
+           && file_put(p->fd, w->data, w->n) && (w->quick || fsync(p->fd) == 0);
+    return ok || err_set(e, ERR_IO, "cannot write %s: %s", w->target, strerror(errno));
+}
+
+static bool finish(struct file_pending *p, bool keep, struct err *e)
+{
+    const char *target = str_text(&p->target), *lock = str_text(&p->lock);
+    forget(&p->slot);
+    bool kept = keep && rename(lock, target) == 0;
+    if (keep && !kept)
+        err_set(e, ERR_IO, "cannot write %s: %s", target, strerror(errno));
+    if (p->fd >= 0 && !kept)
+        unlink(lock);
+    if (kept && !p->quick)
+        sync_folder(target);
+    if (p->fd >= 0)
+        close(p->fd);
+    str_free(&p->target);
+    str_free(&p->lock);
+    return kept || !keep;
+}
+
+static bool begin(struct file_pending *p, const struct write *w, struct err *e)
+{
+    *p = (struct file_pending){ .slot = -1, .quick = w->quick };
+    str_add(&p->target, w->target);
+    add_lock_name(&p->lock, w->target);
+    p->fd = take_lock(str_text(&p->lock));
+    bool ok = p->fd >= 0 || no_lock(w->target, str_text(&p->lock), e);
+    p->slot = ok ? cleanup_note_file(str_text(&p->lock)) : -1;
+    ok = ok && is_as_seen(w->target, w->seen, e) && write_locked(p, w, e);
     if (!ok)
-        return err_set(e, ERR_IO, "cannot write %s: %s", w->target, strerror(errno));
-    if (!w->quick)
-        sync_folder(w->target);
-    return true;
+        finish(p, false, NULL);
+    return ok;
 }
 
 static bool replace(const struct write *w, struct err *e)
 {
-    struct str lock = {0};
-    add_lock_name(&lock, w->target);
-    int fd = take_lock(str_text(&lock));
-    int slot = fd >= 0 ? cleanup_note_file(str_text(&lock)) : -1;
-    bool ok = fd >= 0 || no_lock(w->target, str_text(&lock), e);
-    ok = ok && is_as_seen(w->target, w->seen, e)
-      && write_locked(fd, w, str_text(&lock), &slot, e);
-    forget(&slot);
-    if (fd >= 0 && !ok)
-        unlink(str_text(&lock));
-    if (fd >= 0)
-        close(fd);
-    str_free(&lock);
+    struct file_pending p;
+    return begin(&p, w, e) && finish(&p, true, e);
+}
+
+bool file_begin(const char *path, const char *data, size_t n, struct file_pending **out,
+                struct err *e)
+{
+    struct str target = {0};
+    struct file_pending p;
+    bool ok = find_target(path, &target, e)
+           && begin(&p, &(struct write){ str_text(&target), FILE_ANYTHING, data, n, false }, e);
+    str_free(&target);
+    if (!ok)
+        return false;
+    *out = xmalloc(sizeof p);
+    **out = p;
+    return true;
+}
+
+bool file_finish(struct file_pending *p, bool keep, struct err *e)
+{
+    bool ok = finish(p, keep, e);
+    free(p);
     return ok;
 }
 

@@ -93,10 +93,8 @@ static bool take_output(int fd, struct subprocess_result *res)
         ssize_t n = read(fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) {
-            res->cut = res->cut || errno != EAGAIN;
+        if (n < 0)
             return errno == EAGAIN;
-        }
         if (n == 0)
             return false;
         size_t room = MAX_OUTPUT_BYTES - res->out.len;

@@ -22,7 +22,7 @@ struct subprocess_result {
     int exit_code;        /* -1 when it did not exit, or its status is unknown */
     int signal;           /* the signal that ended it; 0: no signal did, or it is unknown */
     bool timed_out, cancelled;
-    bool cut;  /* out lacks the end of the output: there was too much, or it could not be read */
+    bool cut;             /* whether there was more output than out can hold */
     struct str out;       /* stdout and stderr, at most 1 MiB; the caller frees it with str_free */
 };
 

@@ -3,12 +3,10 @@
 #include "sessions/export/network_export.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
@@ -21,7 +19,6 @@
 #define COLUMNS 100
 #define HEAD_BYTES 64  /* size of the weights file's head, and alignment of constants */
 #define MAGIC "tilescop"
-#define NEW ".tilescope-new"
 #define VERSION 1
 #define MAX_SLOTS 32
 
@@ -39,7 +36,7 @@ struct library {
     struct str weights;                   /* content of the weights file */
     struct template_slot slot[MAX_SLOTS];
     int n_slots;
-    VEC(const char *) written;            /* paths of the files that are written (write_file) */
+    VEC(struct file_pending *) written;   /* by write_file */
 };
 
 const char *network_export_name(struct arena *a, const char *path)
@@ -90,22 +87,20 @@ static struct str *slot(struct library *l, const char *name)
 static bool write_file(struct library *l, const char *file, const struct str *text, struct err *e)
 {
     const char *path = arena_printf(l->a, "%s/%s", l->folder, file);
-    vec_push(&l->written, path);
-    return file_write_atomic(arena_printf(l->a, "%s" NEW, path), str_text(text), text->len, e);
+    struct file_pending *p;
+    if (!file_begin(path, str_text(text), text->len, &p, e))
+        return false;
+    vec_push(&l->written, p);
+    return true;
 }
 
 /* Puts the written files in their places once all of them are written, or removes them if one could
- * not be (ok: false).  So a library that is exported again is not mixed of old and new files:
- * the weights of the one would fit the kernels of the other in size, but not in layout. */
+ * not be (ok: false).  So a library that is exported again is not mixed of old and new files: the
+ * weights of the one would fit the kernels of the other in size, but not in layout. */
 static bool publish(struct library *l, bool ok, struct err *e)
 {
-    for (int i = 0; i < l->written.len; i++) {
-        const char *path = l->written.data[i], *new = arena_printf(l->a, "%s" NEW, path);
-        if (ok && rename(new, path) != 0)
-            ok = err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
-        if (!ok)
-            unlink(new);
-    }
+    for (int i = 0; i < l->written.len; i++)
+        ok = file_finish(l->written.data[i], ok, e) && ok;
     vec_free(&l->written);
     return ok;
 }

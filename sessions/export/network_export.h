@@ -32,7 +32,8 @@ struct network_export_opts {
 const char *network_export_name(struct arena *a, const char *path);
 /* Writes the library into the folder, which must exist.  values: the result of measure_network.
  * Fails with ERR_RANGE, and writes nothing, if the library would replace a file that tilescope did
- * not write.  If a file cannot be written, an older library in the folder stays as it is. */
+ * not write.  If a file cannot be written, an older library in the folder stays as it is: all files
+ * are written before the first one is replaced. */
 bool network_export(const struct network *net, const struct network_values *values,
                     const struct network_export_opts *o, const char *folder, struct err *e);
 /* Makes the folder if it is missing (then *made is set), and checks that files can be written

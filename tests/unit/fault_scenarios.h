@@ -14,9 +14,12 @@ struct scenario {
     int most;                             /* of how many calls of a function one may fail */
     /* How many calls of a function there are depends on the machine, or on the time. */
     bool varies;
+    bool renames_many;  /* sound is not asked when a rename fails behind others: they stay */
 };
 
-/* Returns them, and sets *n to their number.  in: the folder in which all of this happens. */
-const struct scenario *fault_scenarios(const char *in, int *n);
+/* in: the folder in which all of this happens. */
+void fault_scenarios_begin(const char *in);
+/* Returns the scenarios, and sets *n to their number; the last one needs valgrind. */
+const struct scenario *fault_scenarios(int *n);
 void fault_scenarios_end(void);
 #endif

@@ -510,6 +510,11 @@ static void esc_goes_back_to_the_list(void **state)
     assert_true(m->overlay == OVERLAY_NONE);
     press(m, ": Esc");
     assert_true(!m->prompt.open && m->overlay == OVERLAY_NONE);
+    press(m, "B k p C-u C-u goto Space 0 Enter");         /* it ran: nothing leads back */
+    assert_true(!m->prompt.open);
+    model_paste(m, "unroll");
+    press(m, "Esc");
+    assert_true(!m->prompt.open && m->overlay == OVERLAY_NONE);
     model_free(m);
 }
 

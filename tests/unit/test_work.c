@@ -143,8 +143,6 @@ static const char *const random_spec[] = {
 /* Where padding clips the loops of small images, their mean trip counts can be far too low. */
 #define LEAST_SHARE 0.25
 
-/* Nothing is negative, no schedule does much less than all sums of the operator, and asking for
- * the estimate does not change the text. */
 /* The padding of an inlined 3x3 convolution cuts the ranges of KH and KW at the borders only: of
  * 56 x 3 pairs of H and KH, 2 read padding.  Every product but those that read it is counted. */
 static void loops_cut_at_borders(void **state)
@@ -159,6 +157,8 @@ static void loops_cut_at_borders(void **state)
     arena_free(a);
 }
 
+/* Nothing is negative, no schedule does much less than all sums of the operator, and asking for
+ * the estimate does not change the text. */
 static void check_point(struct arena *a, const char *spec, const struct func *f,
                         const char *const *line, int n, const struct str *text)
 {
