@@ -151,11 +151,11 @@ static void before_settings(void)
 static bool run_settings(struct str *out, struct err *e)
 {
     struct app_settings s;
-    if (!settings_read(&s, e))
-        return false;
-    settings_print(&s, out);
+    bool ok = settings_read(&s, e);
+    if (ok)
+        settings_print(&s, out);
     settings_free(&s);
-    return true;
+    return ok;
 }
 
 /* The commented number makes each source a new one: it is compiled, and not found in the cache. */
