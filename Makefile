@@ -142,9 +142,9 @@ $(B)/tests/test_tune_moves: LDLIBS += -Wl,--wrap=agents_loop_walk_end \
     -Wl,--wrap=agents_loop_episode_end \
     -Wl,--wrap=agents_loop_step_end,--wrap=agents_layout_reward
 # It makes these calls fail.
-FAULTS  := open fopen read pread write fsync rename unlink mkdtemp opendir realpath \
+FAULTS  := open fopen read write fsync rename unlink mkdtemp opendir realpath \
            ftruncate flock mmap memfd_create socketpair pipe2 posix_spawn posix_spawnp \
-           pthread_create poll send recv waitpid
+           poll send recv waitpid
 $(B)/tests/test_faults: LDLIBS += $(FAULTS:%=-Wl$(comma)--wrap=%)
 # NVIDIA's headers, which only this test sees, include one of C++.
 $(B)/tests/unit/test_nvidia_headers.o: UI_CFLAGS += -isystem tests/unit/nvidia

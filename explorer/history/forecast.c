@@ -151,11 +151,8 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o,
     for (int i = 0; ok && i < n && !cancelled(c); i++) {
         int changes = 0;
         report(pr, i + 1, n);
-        row[i].held = 0;
+        row[i] = (struct forecast){ .line = row[i].line };
         row[i].ok = run_lines(h, &row[i], &changes);
-        row[i].other_contract = false;
-        row[i].tile = TILE_STAYS;
-        row[i].why[0] = '\0';
         if (row[i].ok)
             foresee(p, &before, history_current(h)->program, o, c, &row[i]);
         for (; ok && changes > 0; changes--)

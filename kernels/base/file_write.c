@@ -279,15 +279,15 @@ bool file_begin(const char *path, const char *data, size_t n, struct file_pendin
                 struct err *e)
 {
     struct str target = {0};
-    struct file_pending p;
+    struct file_pending *p = xmalloc(sizeof *p);
     bool ok = find_target(path, &target, e)
-           && begin(&p, &(struct write){ str_text(&target), FILE_ANYTHING, data, n, false }, e);
+           && begin(p, &(struct write){ str_text(&target), FILE_ANYTHING, data, n, false }, e);
     str_free(&target);
-    if (!ok)
-        return false;
-    *out = xmalloc(sizeof p);
-    **out = p;
-    return true;
+    if (ok)
+        *out = p;
+    else
+        free(p);
+    return ok;
 }
 
 bool file_finish(struct file_pending *p, bool keep, struct err *e)

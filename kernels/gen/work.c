@@ -339,7 +339,8 @@ static double sample_trips(struct worker *w, const struct code *c, int loop, int
     return sum / (double)n;
 }
 
-/* Returns an estimate of the mean number of iterations of a loop. */
+/* Returns an estimate of the mean number of iterations of a loop, from some hundred combinations of
+ * values of the loops around it at most. */
 static double mean_trips(struct worker *w, const struct code *c)
 {
     int used = 0;

@@ -1,4 +1,4 @@
-/* The tables of test_faults.c: what is done while system calls fail. */
+/* Saving, reading, exporting, compiling, measuring, for test_faults.c. */
 #include "tests/unit/fault_scenarios.h"
 
 #include <setjmp.h>

@@ -1,11 +1,11 @@
-/* What is done while system calls fail (test_faults.c). */
+/* The scenarios of test_faults.c, which run while system calls fail. */
 #ifndef TS_TESTS_FAULT_SCENARIOS_H
 #define TS_TESTS_FAULT_SCENARIOS_H
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* What a scenario does: run is called with faults, the others without.  run appends what it found
- * out, or fails.  sound: whether what it left is right; ok: what run returned. */
+/* One scenario.  The function run is called with faults, the others without.  run appends what it
+ * found out, or fails.  sound fails the test unless what run left is right; ok: its result. */
 struct scenario {
     const char *name;
     void (*before)(void);

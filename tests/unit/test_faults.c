@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -46,7 +45,6 @@
     X(OPEN, "open", EMFILE, false, false) \
     X(FOPEN, "fopen", EMFILE, false, false) \
     X(READ, "read", EIO, false, true) \
-    X(PREAD, "pread", EIO, false, true) \
     X(WRITE, "write", ENOSPC, true, true) \
     X(FSYNC, "fsync", EIO, false, false) \
     X(RENAME, "rename", EACCES, false, false) \
@@ -62,7 +60,6 @@
     X(PIPE, "pipe2", EMFILE, false, false) \
     X(SPAWN, "posix_spawn", EAGAIN, false, false) \
     X(SPAWNP, "posix_spawnp", EAGAIN, false, false) \
-    X(THREAD, "pthread_create", EAGAIN, false, false) \
     X(POLL, "poll", 0, true, false) \
     X(SEND, "send", ENOBUFS, true, false) \
     X(RECV, "recv", ECONNRESET, false, false) \
@@ -81,7 +78,7 @@ static const struct { const char *name; int error; bool interrupts, partial; } c
 
 /* How a call goes wrong: it moves one byte, it fails, it is interrupted. */
 enum way { WAY_NONE, WAY_PARTIAL, WAY_FAILS, WAY_INTERRUPTED };
-/* What to do to which call.  at: its number, from 1; 0: all of them. */
+/* The present fault of one function.  at: the number of the call, from 1; 0: all calls. */
 static struct fault { enum call of; enum way way; int at; } fault;
 static atomic_int seen[CALLS_N];
 static atomic_bool armed;
@@ -128,8 +125,6 @@ int __wrap_open(const char *path, int flags, ...)
 }
 WRAP(FOPEN, FILE *, fopen, (const char *path, const char *how), (path, how), NULL)
 WRAP_MOVES(READ, ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), (fd, to, 1))
-WRAP_MOVES(PREAD, ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at),
-           (fd, to, 1, at))
 WRAP_MOVES(WRITE, ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n),
            (fd, from, 1))
 WRAP(FSYNC, int, fsync, (int fd), (fd), -1)
@@ -154,9 +149,6 @@ WRAP(SPAWNP, int, posix_spawnp,
      (pid_t *pid, const char *path, const posix_spawn_file_actions_t *files,
       const posix_spawnattr_t *attr, char *const *argv, char *const *env),
      (pid, path, files, attr, argv, env), call[CALL_SPAWNP].error)
-WRAP(THREAD, int, pthread_create,
-     (pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
-     (thread, attr, run, arg), call[CALL_THREAD].error)
 WRAP(POLL, int, poll, (struct pollfd *fd, nfds_t n, int ms), (fd, n, ms), -1)
 WRAP(SEND, ssize_t, send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags), -1)
 WRAP(RECV, ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags), -1)

@@ -602,9 +602,9 @@ static void cures_capacity(void **state)
     cured_free(&c);
 }
 
-/* Whether the document says `text`; model: NULL, or what predicts times. */
 static const struct measurement *was;     /* the measurement of the state */
 
+/* Whether the document says `text`; model: NULL, or what predicts times. */
 static bool document_says(const struct cured *c, const struct machine_model *model,
                           const char *text)
 {

@@ -135,14 +135,6 @@ static void sums_in_memory_wait(void **state)
         fail_msg("%g and %g cycles", few, two);
 }
 
-static const char *const random_spec[] = {
-    "c2d n=1 i=8 h=8 w=8 o=16 k=3 p=1", "dep n=1 c=16 h=8 w=8 k=3 p=1", "gmm m=24 k=16 n=32",
-    "grp n=1 i=8 h=6 w=6 o=8 k=3 g=2",
-};
-
-/* Where padding clips the loops of small images, their mean trip counts can be far too low. */
-#define LEAST_SHARE 0.25
-
 /* The padding of an inlined 3x3 convolution cuts the ranges of KH and KW at the borders only: of
  * 56 x 3 pairs of H and KH, 2 read padding.  Every product but those that read it is counted. */
 static void loops_cut_at_borders(void **state)
@@ -156,6 +148,14 @@ static void loops_cut_at_borders(void **state)
     close_to(w.vector, rows * rows * 8);
     arena_free(a);
 }
+
+static const char *const random_spec[] = {
+    "c2d n=1 i=8 h=8 w=8 o=16 k=3 p=1", "dep n=1 c=16 h=8 w=8 k=3 p=1", "gmm m=24 k=16 n=32",
+    "grp n=1 i=8 h=6 w=6 o=8 k=3 g=2",
+};
+
+/* Where the padding of an image of 6 x 6 is skipped, a fifth of the products is. */
+#define LEAST_SHARE 0.75
 
 /* Nothing is negative, no schedule does much less than all sums of the operator, and asking for
  * the estimate does not change the text. */
