@@ -154,7 +154,7 @@ struct model {
      * list of help must have.  covered: `search` before help was opened.  manual: the texts of all
      * topics, each ended by '\f', once one was searched; some take a while to make. */
     struct str search, filter, covered, manual;
-    int search_from, search_jumps;  /* line and n_jumps when an incremental search began */
+    struct scroll search_from; int search_jumps;  /* place and n_jumps when a search began */
     /* The last match.  cursor: the cursor's line after the search; in a list, it can differ. */
     struct found { const struct pane_doc *in; int line, cursor; } found;
     int hot;  /* the line where the assembly of the hottest loop begins; -1: unknown */

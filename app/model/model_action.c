@@ -333,7 +333,7 @@ static bool move_action(struct model *m, enum key_action action)
 
 static void open_search(struct model *m)
 {
-    m->search_from = model_focused(m)->scroll.cursor;
+    m->search_from = model_focused(m)->scroll;
     m->search_jumps = m->n_jumps;
     str_clear(&m->search);
     prompt_open(&m->prompt, '/', "");

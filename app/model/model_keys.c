@@ -54,7 +54,7 @@ bool model_search(struct model *m, int dir, int from)
         str_free(&text);
         return false;
     }
-    doc_scroll_to(&p->doc, &p->scroll, found, p->height);
+    doc_scroll_to_found(&p->doc, &p->scroll, found, str_text(&m->search), p->height);
     m->found = (struct found){ p, found, p->scroll.cursor };
     if (!m->prompt.open)
         say_found(m, &p->doc, found, dir > 0 ? found <= from : found >= from);
@@ -66,7 +66,7 @@ static bool search_typed(struct model *m)
     str_clear(&m->search);
     str_add(&m->search, str_text(&m->prompt.line));
     model_clear_message(m);
-    return m->search.len == 0 || model_search(m, 1, m->search_from - 1);
+    return m->search.len == 0 || model_search(m, 1, m->search_from.cursor - 1);
 }
 
 /* The key Enter in a search.  On an empty prompt it repeats the last search.  The prompt closes
@@ -83,7 +83,7 @@ static void enter_search(struct model *m)
     bool found = search_typed(m);
     prompt_close(&m->prompt);
     if (found && m->search.len > 0)
-        say_found(m, &model_focused(m)->doc, m->found.line, m->found.line < m->search_from);
+        say_found(m, &model_focused(m)->doc, m->found.line, m->found.line < m->search_from.cursor);
 }
 
 /* --- The prompt ------------------------------------------------------------------------------- */
@@ -260,7 +260,8 @@ static void prompt_left(struct model *m)
     if (search) {
         str_clear(&m->search);
         struct pane_doc *p = model_focused(m);
-        doc_scroll_to(&p->doc, &p->scroll, m->search_from, p->height);
+        p->scroll = m->search_from;
+        doc_scroll_fix(&p->doc, &p->scroll, p->height);
     }
 }
 

@@ -342,6 +342,22 @@ int doc_find(const struct doc *d, const char *words, int from, int dir)
     return -1;
 }
 
+void doc_scroll_to_found(const struct doc *d, struct scroll *s, int line, const char *words, int h)
+{
+    doc_scroll_to(d, s, line, h);
+    const struct line *l = doc_at(d, s);
+    if (!l || s->cursor != line || !words[0])
+        return;
+    for (const char *p = strcasestr(l->text, words); p; p = strcasestr(p + 1, words)) {
+        int from = text_width_n(l->text, (size_t)(p - l->text)), n = text_width(words);
+        for (int i = 0; i < l->n_items; i++)
+            if (l->item[i].col < from + n && from < l->item[i].col + l->item[i].len) {
+                s->item = i;
+                return;
+            }
+    }
+}
+
 int doc_find_id(const struct doc *d, int id)
 {
     for (int i = 0; i < d->lines.len; i++)

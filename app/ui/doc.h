@@ -80,6 +80,8 @@ void doc_scroll_fix(const struct doc *d, struct scroll *s, int h);
 void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
 void doc_page_by(const struct doc *d, struct scroll *s, int delta, int h);
 void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h);
+/* Scrolls to a line that contains `words`, and selects its first word that overlaps a match. */
+void doc_scroll_to_found(const struct doc *d, struct scroll *s, int line, const char *words, int h);
 /* Selects the next word (delta 1) or the one before (delta -1), also on other lines. */
 void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h);
 /* Returns the index of the line in row `row` of a pane of height h; it may be past the last

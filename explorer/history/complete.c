@@ -232,6 +232,16 @@ static void offer_verbs(struct completer *c, const char *room)
     }
 }
 
+/* Offers the second words of steps once a letter is typed: at the prompt of the screen, the first
+ * word may be left out. */
+static void offer_bare_verbs(struct completer *c)
+{
+    if (!c->prefix[0])
+        return;
+    offer_verbs(c, "loop");
+    offer_verbs(c, "layout");
+}
+
 static void offer_options(struct completer *c, enum step_kind kind, int first, const struct dims *d)
 {
     const char *option;
@@ -366,7 +376,8 @@ static void complete_changed_step(struct completer *c)
     c->p = history_state(c->h, path[number - 1])->program;
     c->word += 2;
     c->n_words -= 2;
-    complete_any_step(c);
+    if (complete_any_step(c) && c->n_words == 0)
+        offer_bare_verbs(c);
 }
 
 static void complete_command(struct completer *c, enum command_id id)
@@ -422,8 +433,10 @@ void command_complete(struct arena *a, const struct history *h, const char *line
     if (strchr(line, '#') || !step_words(a, head, &c.word, &c.n_words, &ignored))
         return;
     int id = c.n_words ? command_find(c.word[0].text) : -1;
-    if (complete_any_step(&c) && c.n_words == 0)
+    if (complete_any_step(&c) && c.n_words == 0) {
         offer_commands(&c, extra);
+        offer_bare_verbs(&c);
+    }
     else if (id >= 0)
         complete_command(&c, (enum command_id)id);
     out->n = c.found.len;

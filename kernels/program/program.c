@@ -165,7 +165,10 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     }
     const char *near = str_nearest(s->target, keys, COUNT_OF(settings));
     err_set(e, ERR_NAME, "there is no setting %s", s->target);
-    if (streq(s->target, "threads"))
+    if (graph_tensor(draft->graph, s->target) >= 0)
+        err_fix(e, "a layout is set by: layout set %s \"%s\"", s->target,
+                s->n_args ? s->arg[0].text : "NOTATION");
+    else if (streq(s->target, "threads"))
         err_fix(e,
                 "the number of threads belongs to a measurement: `:threads %s` on the screen, or "
                 "run --threads %s",

@@ -399,7 +399,12 @@ static bool parse_words(const struct parser *p, const struct syntax *sy, struct 
         }
         if (sy->n_max >= 0 && s->n_args == sy->n_max) {
             err_set(p->e, ERR_SYNTAX, "one word too many: \"%s\"", p->word[i].text);
-            fix_usage(p, s->kind);
+            size_t n;                     /* the help of `set` names all settings */
+            if (s->kind == STEP_SET && !str_find_name(infos[STEP_SET].help, s->target, "", &n))
+                err_fix(p->e, "there is no setting %s; a layout is set by: layout set %s \"%s\"",
+                        s->target, s->target, p->line + p->word[first].col - 1);
+            else
+                fix_usage(p, s->kind);
             return fails_at_word(p, i);
         }
         arg[s->n_args++] = p->word[i];

@@ -559,7 +559,6 @@ static void escape_goes_back_from_a_round_trip(void **state)
     model_free(m);
 }
 
-/* Esc has its other meanings again once another view was chosen or the program has changed. */
 /* Esc takes back what was done last: a jump, or a search that began after it. */
 static void escape_takes_jump_and_search_in_turn(void **state)
 {
@@ -580,6 +579,7 @@ static void escape_takes_jump_and_search_in_turn(void **state)
     model_free(m);
 }
 
+/* Esc has its other meanings again once another view was chosen or the program has changed. */
 static void escape_forgets_where_it_went(void **state)
 {
     (void)state;

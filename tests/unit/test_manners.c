@@ -1407,6 +1407,27 @@ static void test_search_in_steps(void **state)
     model_free(m);
 }
 
+/* A search selects the loop that it finds, the next key acts on it; Esc on the prompt brings the
+ * loop selected before back. */
+static void test_search_selects(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "1 g Right");
+    char before[32], after[32];
+    snprintf(before, sizeof before, "%s", model_subject(m).tensor);
+    press(m, "/ N Esc");
+    snprintf(after, sizeof after, "%s", model_subject(m).tensor);
+    assert_string_equal(after, before);
+    press(m, "g / N Enter");
+    assert_string_equal(model_subject(m).tensor, "N");
+    press(m, "u");
+    press(m, "/ A [ Enter");
+    assert_int_equal(model_subject(m).kind, SUBJECT_ACCESS);
+    assert_string_equal(model_subject(m).tensor, "A");
+    model_free(m);
+}
+
 static void test_search_in_lists(void **state)
 {
     (void)state;
@@ -2119,6 +2140,7 @@ int main(void)
         cmocka_unit_test(test_panes_resize),
         cmocka_unit_test(test_commands_are_no_file_names),
         cmocka_unit_test(test_search_in_steps),
+        cmocka_unit_test(test_search_selects),
         cmocka_unit_test(test_search_in_lists),
         cmocka_unit_test(test_help_keeps_the_search_of_the_view),
         cmocka_unit_test(test_failed_search_ends),

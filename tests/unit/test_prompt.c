@@ -265,7 +265,7 @@ static void completions_have_help(void **state)
     static const struct { const char *line, *want; } table[] = {
         { "lay", "layout: change how a tensor is stored" },
         { "loo", "loop: change the loops of a stage" },
-        { "sw", "switch: switch to branch B, at its current step" },
+        { "swit", "switch: switch to branch B, at its current step" },
         { "layout split Ker", "Ker: O=32 I=16 KH=3 KW=3" },
         { "loop split Con", "Conv: N(1) O(32) H(28) W(28) I(16) KH(3) KW(3)" },
         { "loop vec", "vectorize: T D: run loop D in vector lanes" },

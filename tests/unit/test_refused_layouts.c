@@ -49,6 +49,9 @@ static const struct row settings[] = {
     { GEMM, "set speed 1", "there is no setting speed",
       "the settings are propagate, output_layout, input_layout, autovectorize, variant, multiply "
       "and accuracy", "speed" },
+    { GEMM, "set C MN", "there is no setting C", "a layout is set by: layout set C \"MN\"", "C" },
+    { GEMM, "set C M N", "one word too many: \"N\"",
+      "there is no setting C; a layout is set by: layout set C \"M N\"", "N" },
     { GEMM, "set threads 4", "there is no setting threads",
       "the number of threads belongs to a measurement: `:threads 4` on the screen, or run "
       "--threads 4", "threads" },
