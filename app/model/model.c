@@ -433,7 +433,7 @@ struct session *model_document(const struct model *m)
 void model_keep_safe(struct model *m)
 {
     struct err e;
-    if (!session_autosave(model_document(m), &e) && !m->autosave_failed) {
+    if (!model_autosave(m, model_document(m), &e) && !m->autosave_failed) {
         m->autosave_failed = true;
         model_say_error(m, "unsaved changes cannot be kept safe", e.text);
     }

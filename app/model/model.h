@@ -343,7 +343,7 @@ void model_recover_offer(struct model *m);  /* opens them if recover_yes, else a
 void model_recover_question(const struct model *m, struct str *out);
 void model_recover_answer(struct model *m, bool open, bool forget);  /* forget: deletes them */
 /* Says that the recovered changes are not saved yet, and in a session what the key u does now. */
-void model_say_recovered(struct model *m);
+void model_say_recovered(struct model *m, bool restored);
 
 /* model_action.c: the actions of keys.def; help and the menu of actions. */
 
@@ -484,6 +484,11 @@ bool model_set_compiler(struct model *m, const char *arg);
 bool model_set_isa(struct model *m, const char *arg);
 bool model_set_sim_budget(struct model *m, const char *arg);
 void model_settings(const struct model *m, struct str *out);  /* appends "isa avx2, threads 4" */
+/* Writes the autosave of a session, with the present settings of the screen. */
+bool model_autosave(const struct model *m, struct session *s, struct err *e);
+/* Makes the settings that an autosave has (struct session, screen).  Returns whether the settings
+ * were others; "" changes nothing. */
+bool model_settings_restore(struct model *m, const char *commands);
 
 #include "app/model/network_part.h"
 

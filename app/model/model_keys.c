@@ -50,7 +50,9 @@ bool model_search(struct model *m, int dir, int from)
     if (found < 0) {
         struct str text = {0};
         str_printf(&text, "not found in %s", pane_name(m));
-        model_say_error(m, str_text(&text), "/ searches for something else");
+        bool pattern = strpbrk(str_text(&m->search), "\\*^$") != NULL;
+        model_say_error(m, str_text(&text), !pattern ? "/ searches for something else"
+                        : "/ searches for a text as it is typed: \\ * ^ $ have no other meaning");
         str_free(&text);
         return false;
     }

@@ -291,11 +291,11 @@ static void take_steps(struct model *m, const struct app_kernel *k)
 /* Drops the autosave of a kernel, because the network's session now has its steps.  But if
  * the kernel has branches that no file has, and is no conversion, writes a new autosave instead, so
  * that these branches can be recovered. */
-static void settle_autosave(const struct app_kernel *k)
+static void settle_autosave(const struct model *m, const struct app_kernel *k)
 {
     struct err ignored;
     if (has_branches(k->session) && !k->conversion)
-        session_autosave(k->session, &ignored);      /* if this fails, the old autosave stays */
+        model_autosave(m, k->session, &ignored);     /* if this fails, the old autosave stays */
     else
         session_autosave_drop(k->session);
 }
@@ -309,7 +309,7 @@ void model_kernel_keep(struct model *m)
     str_clear(&m->network->opened);
     put_current(&m->network->opened, k);
     session_settled(k->session);
-    settle_autosave(k);
+    settle_autosave(m, k);
 }
 
 int model_network_branches(const struct model *m)
@@ -349,7 +349,7 @@ void model_network_show(struct model *m)
         take_steps(m, k);
     if (m->network->session->dirty)
         model_keep_safe(m);
-    settle_autosave(k);
+    settle_autosave(m, k);
     model_network_say_tuned(m);
     if (refused)
         model_info(m, "the steps of a conversion stay in its session: the network makes "

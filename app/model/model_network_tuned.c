@@ -144,7 +144,7 @@ void model_network_tuned(struct model *m, struct app_job *j)
         n->tuned_untold = true;
         model_network_update(m);
         /* model_keep_safe would write the autosave of the open kernel, if there is one */
-        session_autosave(n->session, &ignored);
+        model_autosave(m, n->session, &ignored);
         /* unchecked_s > 0: measuring takes long, so it waits for the key m */
         n->measure_wanted = j->tuned.unchecked_s <= 0;
     }

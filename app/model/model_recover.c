@@ -42,11 +42,19 @@ void model_recover_question(const struct model *m, struct str *out)
 }
 
 /* The undo history is gone because an autosave has steps, but not the actions that made them. */
-void model_say_recovered(struct model *m)
+void model_say_recovered(struct model *m, bool restored)
 {
-    model_info(m, "these changes are not saved yet: s saves them%s",
+    struct str set = {0};
+    if (restored)
+        str_add(&set, "; settings as then: ");
+    size_t from = set.len;
+    model_settings(m, &set);
+    if (set.len == from)
+        str_add(&set, restored ? "the defaults" : "");
+    model_info(m, "these changes are not saved yet: s saves them%s%s",
                model_shows_network(m) ? "" : "; the undo history is gone, u takes back the last "
-                                             "step");
+                                             "step", restored ? str_text(&set) : "");
+    str_free(&set);
 }
 
 /* Opens one autosave: that of the open document if there is one, else the only autosave of a kernel
@@ -58,13 +66,16 @@ static void open_one(struct model *m, const struct unsaved_work *r)
     struct err e;
     if (!session_recover(from, &s, &e)) {
         model_error(m, &e);
-    } else if (from->kernel && m->network) {
+        return;
+    }
+    bool restored = model_settings_restore(m, s->screen);
+    if (from->kernel && m->network) {
         model_kernel_recovered(m, s);
         model_info(m, "these steps go into the network when you leave the kernel");
     } else {
         m->recover_yes = r->n > 0;
         model_set_session(m, s);
-        model_say_recovered(m);
+        model_say_recovered(m, restored);
     }
 }
 
@@ -74,6 +85,7 @@ static void open_kernels(struct model *m, const struct unsaved_work *r)
 {
     struct session *s;
     struct err e;
+    bool restored = model_settings_restore(m, r->kernel[0].screen);      /* the newest */
     for (int i = r->n - 1; i >= 0; i--)
         if (session_recover(&r->kernel[i], &s, &e)) {
             model_kernel_recovered(m, s);
@@ -81,7 +93,7 @@ static void open_kernels(struct model *m, const struct unsaved_work *r)
         } else {
             model_error(m, &e);
         }
-    model_say_recovered(m);
+    model_say_recovered(m, restored);
 }
 
 static void forget_all(const struct unsaved_work *r)

@@ -80,6 +80,49 @@ static bool say_value(struct model *m, const char *name, const char *value, bool
     return true;
 }
 
+/* Appends the commands that make these settings, with "; " between them: all five, because those
+ * that are the default here need not be the default of another run. */
+static void print_commands(const struct model *m, struct str *out)
+{
+    const struct job_settings *s = &m->set;
+    str_printf(out, "threads %d; isa %s; compiler %s; cache ", m->threads,
+               s->target ? s->target->isa : "default", s->compiler[0] ? s->compiler : "default");
+    if (s->cache.n_levels > 0)
+        cache_config_print(out, &s->cache);
+    else
+        str_add(out, "default");
+    if (s->sim_budget > 0)
+        str_printf(out, "; sim_budget %.17g", s->sim_budget);
+    else
+        str_add(out, "; sim_budget default");
+}
+
+bool model_autosave(const struct model *m, struct session *s, struct err *e)
+{
+    struct str text = {0};
+    print_commands(m, &text);
+    bool fits = text.len < sizeof s->screen;
+    strcpy(s->screen, fits ? str_text(&text) : "");
+    str_free(&text);
+    return session_autosave(s, e);
+}
+
+bool model_settings_restore(struct model *m, const char *commands)
+{
+    struct str now = {0}, then = {0};
+    char *rest = NULL;
+    print_commands(m, &now);
+    bool other = commands[0] && !streq(commands, str_text(&now));
+    str_add(&then, commands);
+    for (char *line = other ? strtok_r(then.data, ";", &rest) : NULL; line;
+         line = strtok_r(NULL, ";", &rest))
+        model_run(m, line + strspn(line, " "));
+    model_clear_message(m);
+    str_free(&now);
+    str_free(&then);
+    return other;
+}
+
 void model_settings(const struct model *m, struct str *out)
 {
     const struct job_settings *s = &m->set;
@@ -120,6 +163,14 @@ static const char *what_next(bool had)
     return had ? "; this step's time is of it" : "; m measures again";
 }
 
+/* After a change of a setting: comparisons are outdated, and an autosave gets the new setting. */
+static void settle(struct model *m)
+{
+    model_compare_outdate(m);
+    if (model_has_news(m))
+        model_keep_safe(m);
+}
+
 /* Updates the model after a change of a setting, and says the new value.  Texts of code are made
  * again.  Measurements stay, but are marked as made with other settings.  times: whether times
  * depend on the setting. */
@@ -128,7 +179,7 @@ static bool changed(struct model *m, const char *name, const char *value, bool i
 {
     m->data_stamp++;
     bool had = recall_measured(m) && times;
-    model_compare_outdate(m);
+    settle(m);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
     model_info(m, "%s %s%s from now on%s", name, value, is_the_default ? ", the default," : "",
@@ -150,7 +201,7 @@ bool model_set_threads(struct model *m, const char *arg)
     m->threads = (int)n;
     m->data_stamp++;
     bool had = recall_measured(m);
-    model_compare_outdate(m);
+    settle(m);
     struct str note = {0};
     model_threads_note(m, &note);
     model_info(m, "measuring with %d thread%s%s from now on%s%s", m->threads, n == 1 ? "" : "s",

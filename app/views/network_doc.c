@@ -464,6 +464,10 @@ static void put_speed(struct doc *d, const struct network *net, int task,
                1e-9 * executed / seconds,
                algorithm ? ", and its additions can run beside multiply-adds" : "");
     measurement_doc_row(d, "speed:", STYLE_PLAIN, 0, &text, k->width);
+    if (algorithm) {
+        str_add(&text, "t searches direct loops only, which are seldom faster than Winograd");
+        measurement_doc_row(d, "search:", STYLE_PLAIN, 0, &text, k->width);
+    }
 }
 
 void network_doc_kernel(struct doc *d, const struct network *net, int task,

@@ -78,10 +78,11 @@ static void put_best(struct str *out, const struct measurement *r, bool other)
 
 /* Branch b is an earlier version of the branch `name`. Returns the version that followed b; -1:
  * there is none. It is the one of the branches `name`, `name`~1 ... with the lowest tip above the
- * tip of b, because newer states have higher ids. */
+ * tip of b, because newer states have higher ids; if no tip is above (a file was loaded, where
+ * states are numbered branch by branch), it is `name`. */
 static int became(const struct history *h, const char *name, int b)
 {
-    int next = -1;
+    int next = -1, present = -1;
     size_t n = strlen(name);
     for (int k = 0; k < history_n_branches(h); k++) {
         const struct branch *x = history_branch(h, k);
@@ -89,8 +90,9 @@ static int became(const struct history *h, const char *name, int b)
         if (same && x->tip > history_branch(h, b)->tip
             && (next < 0 || x->tip < history_branch(h, next)->tip))
             next = k;
+        present = streq(x->name, name) ? k : present;
     }
-    return next;
+    return next >= 0 ? next : present;
 }
 
 /* If branch b is an earlier version of another branch, appends where it differs from the version

@@ -9,6 +9,7 @@
  *                                        network; never if it is an operator without steps)
  *     # model: /home/me/net.onnx        (only after `network`, if the model is known)
  *     # measurements only               (only if steps and texts are those of the file)
+ *     # screen: threads 2; isa avx2     (only if the screen has given its settings)
  * KEY and KERNEL are hashes. KEY identifies the operator or network; KERNEL identifies the kernel
  * of a network, or is 0. The first line has the id and the start time of the process, because a
  * later process may get the same id. */
@@ -35,6 +36,7 @@
 #define NETWORK "# network: "
 #define MODEL "# model: "
 #define NUMBERS "# measurements only"
+#define SCREEN "# screen: "
 #define RECENT_MAX 20
 #define AUTOSAVES_EACH 5  /* autosaves kept per file or title, besides the one being written */
 #define AUTOSAVES_S (90 * 86400.0)
@@ -158,13 +160,37 @@ static const char *head_line(FILE *f, const char *key, char **line, size_t *room
     return *line + strlen(key);
 }
 
-/* Reads the lines of the head.  A path too long for out->original or out->model counts as missing.
- * Returns false when the file is no autosave. */
+/* Takes one of the lines that not every head has.  False: the line does not belong to the head. */
+static bool take_more(char *line, struct autosave *out)
+{
+    unsigned long long network, kernel;
+    const struct { const char *key; char *to; size_t room; } text[] = {
+        { MODEL, out->model, sizeof out->model }, { SCREEN, out->screen, sizeof out->screen },
+    };
+    line[strcspn(line, "\n")] = '\0';
+    for (int i = 0; i < COUNT_OF(text); i++)
+        if (str_starts(line, text[i].key)) {
+            if (strlen(line + strlen(text[i].key)) < text[i].room)
+                strcpy(text[i].to, line + strlen(text[i].key));
+            return true;
+        }
+    if (sscanf(line, NETWORK "%16llx %16llx", &network, &kernel) == 2) {
+        out->network = network;
+        out->kernel = kernel;
+        return true;
+    }
+    bool numbers = streq(line, NUMBERS);
+    out->numbers |= numbers;
+    return numbers;
+}
+
+/* Reads the lines of the head.  A text too long for its member of *out counts as missing.  Returns
+ * false when the file is no autosave. */
 static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long long *started)
 {
     char *line = NULL;
     size_t room = 0;
-    unsigned long long on_disk = 0, network = 0, kernel = 0;
+    unsigned long long on_disk = 0;
     const char *text = head_line(f, HEAD, &line, &room);
     bool ok = text && sscanf(text, "%ld %llu", pid, started) == 2;
     ok = ok && (text = head_line(f, ORIGINAL, &line, &room)) != NULL;
@@ -176,17 +202,8 @@ static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long lo
     text = ok ? head_line(f, ON_DISK, &line, &room) : NULL;
     if (text && out->original[0] && sscanf(text, "%16llx", &on_disk) == 1)
         out->on_disk = on_disk;
-    text = text ? head_line(f, NETWORK, &line, &room) : NULL;
-    if (text && sscanf(text, "%16llx %16llx", &network, &kernel) == 2) {
-        out->network = network;
-        out->kernel = kernel;
-        text = head_line(f, MODEL, &line, &room);
-        if (text && strlen(text) < sizeof out->model)
-            snprintf(out->model, sizeof out->model, "%s", text);
-        if (text)
-            head_line(f, NUMBERS, &line, &room);
-    }
-    out->numbers = line && str_starts(line, NUMBERS);
+    while (text && getline(&line, &room, f) > 0 && take_more(line, out))
+        ;
     free(line);
     return ok;
 }
@@ -387,6 +404,8 @@ bool session_autosave(struct session *s, struct err *e)
         add_head(&text, MODEL, str_text(&model));
     if (!s->dirty && s->numbers)
         str_add(&text, NUMBERS "\n");
+    if (s->screen[0])
+        add_head(&text, SCREEN, s->screen);
     bool ok = autosave_path(s, &path, e);
     if (ok)
         session_yaml_in(s, str_text(&path), &text);
@@ -414,6 +433,7 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
     s->on_disk = from->on_disk;
     s->kernel_of = from->kernel ? from->network : 0;
     memcpy(s->model, from->model, sizeof s->model);
+    memcpy(s->screen, from->screen, sizeof s->screen);
     s->dirty = !from->numbers;
     s->numbers = from->numbers;
     if (!session_autosave(s, e)) {

@@ -46,6 +46,7 @@ struct session {
     struct history *history;
     bool of_model;  /* opened from ONNX, or the session file has `kernels:` or `module:` */
     char model[512];  /* ONNX file of this session, or of its network; "" = none or unknown */
+    char screen[512];  /* settings of the screen, only for the autosave: commands, with ; between */
     char machine[256];  /* fingerprint of the machine that measured the states; "" = none known */
     bool dirty;  /* steps or texts have changed since the last load or save */
     bool numbers;  /* measurements were made since the last load or save */
@@ -125,7 +126,7 @@ void session_autosave_drop(struct session *s);
 /* An autosave. `original` and the three hashes (on_disk, network, kernel) come from the head of
  * the file (autosave.c). */
 struct autosave {
-    char path[512], title[256], original[512], model[512];
+    char path[512], title[256], original[512], model[512], screen[512];
     uint64_t on_disk, network, kernel;  /* kernel: 0 if it is not an autosave of a kernel */
     bool numbers;  /* only measurements are new: session_autosave_of does not find it */
     double age_s;

@@ -28,34 +28,46 @@ static const struct {
     const char *original, *title, *model;
     uint64_t on_disk, network, kernel;
     bool numbers;
+    const char *screen;
 } heads[] = {
+    { DEAD "# original: /a/b.yaml\n# title: T\n# file: 00000000000000ff\n"
+      "# network: 00000000000000aa 00000000000000bb\n# model: /m.onnx\n# measurements only\n"
+      "# screen: threads 2; isa avx2\n",
+      true, "/a/b.yaml", "T", "/m.onnx", 255, 170, 187, true, "threads 2; isa avx2" },
+    { DEAD "# original: \n# title: T\n# file: 00000000000000ff\n# screen: threads 2\n",
+      true, "", "T", "", 0, 0, 0, false, "threads 2" },
+    { DEAD "# original: \n# title: T\n# file: 00000000000000ff\n# screen: " LONG "\n",
+      true, "", "T", "", 0, 0, 0, false, "" },
+    { DEAD "# original: \n# title: T\n# file: 00000000000000ff\ntilescope: 1\n# screen: a\n",
+      true, "", "T", "", 0, 0, 0, false, "" },
     { DEAD "# original: /a/b.yaml\n# title: T u\n# file: 00000000000000ff\n"
       "# network: 00000000000000aa 00000000000000bb\n# model: /m.onnx\n# measurements only\n",
-      true, "/a/b.yaml", "T u", "/m.onnx", 255, 170, 187, true },
+      true, "/a/b.yaml", "T u", "/m.onnx", 255, 170, 187, true, "" },
     { DEAD "# original: /a/b.yaml\n# title: T\n# file: 00000000000000ff\n"
       "# network: 00000000000000aa 00000000000000bb\n# model: /m.onnx\ntilescope: 1\n",
-      true, "/a/b.yaml", "T", "/m.onnx", 255, 170, 187, false },
+      true, "/a/b.yaml", "T", "/m.onnx", 255, 170, 187, false, "" },
     { DEAD "# original: /a/b.yaml\n# title: T\n# file: 00000000000000ff\n"
       "# network: 00000000000000aa 0000000000000000\n# measurements only\n",
-      true, "/a/b.yaml", "T", "", 255, 170, 0, true },
+      true, "/a/b.yaml", "T", "", 255, 170, 0, true, "" },
     { DEAD "# original: /a/b.yaml\n# title: T\n# file: 00000000000000ff\n# measurements only\n",
-      true, "/a/b.yaml", "T", "", 255, 0, 0, true },
+      true, "/a/b.yaml", "T", "", 255, 0, 0, true, "" },
     { DEAD "# original: /a/b.yaml\n# title: T\n# file: 00000000000000ff\ntilescope: 1\n",
-      true, "/a/b.yaml", "T", "", 255, 0, 0, false },
+      true, "/a/b.yaml", "T", "", 255, 0, 0, false, "" },
     { DEAD "# original: \n# title: T\n# file: 00000000000000ff\n",
-      true, "", "T", "", 0, 0, 0, false },               /* of a file that is not known */
+      true, "", "T", "", 0, 0, 0, false, "" },           /* of a file that is not known */
     { DEAD "# original: /a/b.yaml\n# title: T\n# file: 00000000000000ff\n"
       "# network: 00000000000000aa\n# measurements only\n",
-      true, "/a/b.yaml", "T", "", 255, 0, 0, false },
+      true, "/a/b.yaml", "T", "", 255, 0, 0, false, "" },
     { DEAD "# original: " LONG "\n# title: T\n# file: 00000000000000ff\n",
-      true, "", "T", "", 0, 0, 0, false },
-    { DEAD "# original: /a/b.yaml\n# title: T\n", true, "/a/b.yaml", "T", "", 0, 0, 0, false },
-    { DEAD "# original: /a/b.yaml\n# file: 00000000000000ff\n", false, "", "", "", 0, 0, 0, false },
-    { DEAD "# title: T\n", false, "", "", "", 0, 0, 0, false },
+      true, "", "T", "", 0, 0, 0, false, "" },
+    { DEAD "# original: /a/b.yaml\n# title: T\n", true, "/a/b.yaml", "T", "", 0, 0, 0, false, "" },
+    { DEAD "# original: /a/b.yaml\n# file: 00000000000000ff\n", false, "", "", "", 0, 0, 0, false,
+      "" },
+    { DEAD "# title: T\n", false, "", "", "", 0, 0, 0, false, "" },
     { "# autosave of process 999999999\n# original: \n# title: T\n", false, "", "", "", 0, 0, 0,
-      false },
-    { "tilescope: 1\n", false, "", "", "", 0, 0, 0, false },
-    { "", false, "", "", "", 0, 0, 0, false },
+      false, "" },
+    { "tilescope: 1\n", false, "", "", "", 0, 0, 0, false, "" },
+    { "", false, "", "", "", 0, 0, 0, false, "" },
 };
 
 static void put_head(const char *text)
@@ -83,6 +95,7 @@ static void heads_are_read(void **state)
         assert_string_equal(a->model, heads[i].model);
         assert_true(a->on_disk == heads[i].on_disk && a->network == heads[i].network);
         assert_true(a->kernel == heads[i].kernel && a->numbers == heads[i].numbers);
+        assert_string_equal(a->screen, heads[i].screen);
         assert_true(a->age_s > -1 && a->age_s < 100);
     }
 }

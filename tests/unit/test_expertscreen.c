@@ -199,7 +199,7 @@ static void accuracy_of_the_session(void **state)
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
     struct desired_job w;
     press(m, "Esc t");
-    assert_shows(m, "searching direct loops; schedules with an");
+    assert_shows(m, "searching direct loops, which are seldom");
     assert_true(m->tuner.out);
     assert_true(model_desired_job(m, LANE_TUNE, &w));
     struct app_job *j = model_job(m, &w);

@@ -321,6 +321,15 @@ static void test_kept_branch_is_explained(void **state)
     assert_shows(m, "\n kept from main, step 1: loop unroll C M");
     press(m, "k");                                       /* and the older one from that */
     assert_shows(m, "\n kept from main, step 1: loop parallel C M");
+    press(m, "Esc");
+    struct session *s;
+    struct err e;
+    assert_true(session_save(m->session, "kept.yaml", &e) && session_load("kept.yaml", &s, &e));
+    model_free(m);
+    struct model_opts o = {.no_auto = true};
+    m = model_new(s, &o, true);           /* a file has its branches one after the other */
+    press(m, "B j j");
+    assert_shows(m, "\n kept from main, step 1: loop unroll C M");
     model_free(m);
 }
 
@@ -1477,6 +1486,9 @@ static void test_failed_search_ends(void **state)
     press(m, "/ rangr Enter");
     assert_shows(m, "not found in this view");
     assert_false(m->prompt.open);
+    press(m, "/ r * Enter");
+    assert_shows(m, "as it is typed");
+    press(m, "/ rangr Enter");
     press(m, "/ Up");
     assert_shows(m, "/rangr");
     press(m, "Backspace E Enter");                       /* capitals make no difference */
@@ -1716,6 +1728,35 @@ static void test_killed_run_is_offered(void **state)
         session_autosave_drop(m->session);
         model_free(m);
     }
+}
+
+/* The settings of a killed run come back with its steps: times are comparable again. */
+static void test_killed_run_keeps_settings(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct err e;
+    int status;
+    struct model_opts o = {.no_auto = true};
+    assert_true(session_new(GMM, &s, &e) && session_save(s, "threads.yaml", &e));
+    pid_t child = fork_child();
+    if (child == 0) {
+        struct model *m = model_new(s, &o, true);
+        type_line(m, "loop unroll C K");
+        type_line(m, "threads 2");
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    session_free(s);
+    assert_true(session_load("./threads.yaml", &s, &e));
+    struct model *m = model_new(s, &o, true);
+    assert_int_equal(m->threads, 1);
+    press(m, "y");
+    assert_shows(m, "then: threads 2");
+    assert_int_equal(m->threads, 2);
+    session_autosave_drop(m->session);
+    model_free(m);
 }
 
 /* New measurements alone are on the start page, and nobody is asked. */
@@ -2160,6 +2201,7 @@ int main(void)
         cmocka_unit_test(replaced_steps_are_named), cmocka_unit_test(measuring_names_the_step),
         cmocka_unit_test(the_profile_knows_old_settings),
         cmocka_unit_test(test_killed_run_is_offered),
+        cmocka_unit_test(test_killed_run_keeps_settings),
         cmocka_unit_test(test_numbers_alone_are_not_offered),
         cmocka_unit_test(test_undone_measurements_are_changes),
         cmocka_unit_test(test_undone_changes_are_none),
