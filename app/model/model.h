@@ -342,8 +342,9 @@ void model_preview_free(struct model *m);
 void model_recover_offer(struct model *m);  /* opens them if recover_yes, else asks */
 void model_recover_question(const struct model *m, struct str *out);
 void model_recover_answer(struct model *m, bool open, bool forget);  /* forget: deletes them */
-/* Says that the recovered changes are not saved yet, and in a session what the key u does now. */
-void model_say_recovered(struct model *m, bool restored);
+/* Shows a recovered session, which the model then owns, with the settings of its autosave.
+ * with_kernels: also takes over the autosaves of its kernels, if it is a network. */
+void model_open_recovered(struct model *m, struct session *s, bool with_kernels);
 
 /* model_action.c: the actions of keys.def; help and the menu of actions. */
 

@@ -325,13 +325,9 @@ static void open_unsaved(struct model *m, const struct start_entry *e)
         model_error(m, &err);
         return;
     }
-    bool restored = model_settings_restore(m, s->screen);
-    m->recover_yes = e->kernels > 0;
-    model_set_session(m, s);
+    model_open_recovered(m, s, e->kernels > 0);
     if (s->kernel_of)
         model_info(m, "a kernel of a network without a file: s saves the kernel alone");
-    else
-        model_say_recovered(m, restored);
 }
 
 void model_open_entry(struct model *m)

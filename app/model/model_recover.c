@@ -41,20 +41,30 @@ void model_recover_question(const struct model *m, struct str *out)
         str_printf(out, ", with those of %d kernel%s", r->n, r->n == 1 ? "" : "s");
 }
 
-/* The undo history is gone because an autosave has steps, but not the actions that made them. */
-void model_say_recovered(struct model *m, bool restored)
+/* Says that the recovered changes are not saved yet, and in a session what the key u does now: the
+ * undo history is gone because an autosave has steps, but not the actions that made them.
+ * restored: whether the settings have changed, too; then names them. */
+static void say_recovered(struct model *m, bool restored)
 {
     struct str set = {0};
-    if (restored)
+    if (restored) {
         str_add(&set, "; settings as then: ");
-    size_t from = set.len;
-    model_settings(m, &set);
-    if (set.len == from)
-        str_add(&set, restored ? "the defaults" : "");
+        size_t from = set.len;
+        model_settings(m, &set);
+        str_add(&set, set.len == from ? "the defaults" : "");
+    }
     model_info(m, "these changes are not saved yet: s saves them%s%s",
                model_shows_network(m) ? "" : "; the undo history is gone, u takes back the last "
-                                             "step", restored ? str_text(&set) : "");
+                                             "step", str_text(&set));
     str_free(&set);
+}
+
+void model_open_recovered(struct model *m, struct session *s, bool with_kernels)
+{
+    bool restored = model_settings_restore(m, s->screen);
+    m->recover_yes = with_kernels;
+    model_set_session(m, s);
+    say_recovered(m, restored);
 }
 
 /* Opens one autosave: that of the open document if there is one, else the only autosave of a kernel
@@ -66,16 +76,12 @@ static void open_one(struct model *m, const struct unsaved_work *r)
     struct err e;
     if (!session_recover(from, &s, &e)) {
         model_error(m, &e);
-        return;
-    }
-    bool restored = model_settings_restore(m, s->screen);
-    if (from->kernel && m->network) {
+    } else if (from->kernel && m->network) {
+        model_settings_restore(m, s->screen);
         model_kernel_recovered(m, s);
         model_info(m, "these steps go into the network when you leave the kernel");
     } else {
-        m->recover_yes = r->n > 0;
-        model_set_session(m, s);
-        model_say_recovered(m, restored);
+        model_open_recovered(m, s, r->n > 0);
     }
 }
 
@@ -93,7 +99,7 @@ static void open_kernels(struct model *m, const struct unsaved_work *r)
         } else {
             model_error(m, &e);
         }
-    model_say_recovered(m, restored);
+    say_recovered(m, restored);
 }
 
 static void forget_all(const struct unsaved_work *r)

@@ -113,11 +113,12 @@ bool model_settings_restore(struct model *m, const char *commands)
     char *rest = NULL;
     print_commands(m, &now);
     bool other = commands[0] && !streq(commands, str_text(&now));
-    str_add(&then, commands);
-    for (char *line = other ? strtok_r(then.data, ";", &rest) : NULL; line;
-         line = strtok_r(NULL, ";", &rest))
-        model_run(m, line + strspn(line, " "));
-    model_clear_message(m);
+    if (other) {
+        str_add(&then, commands);
+        for (char *line = strtok_r(then.data, ";", &rest); line; line = strtok_r(NULL, ";", &rest))
+            model_run(m, line + strspn(line, " "));
+        model_clear_message(m);
+    }
     str_free(&now);
     str_free(&then);
     return other;
@@ -163,10 +164,10 @@ static const char *what_next(bool had)
     return had ? "; this step's time is of it" : "; m measures again";
 }
 
-/* After a change of a setting: comparisons are outdated, and an autosave gets the new setting. */
-static void settle(struct model *m)
+/* Writes the new settings into the autosave, if there is one.  Called after the answer to a command
+ * because it may report a failure. */
+static void keep_settings(struct model *m)
 {
-    model_compare_outdate(m);
     if (model_has_news(m))
         model_keep_safe(m);
 }
@@ -179,11 +180,12 @@ static bool changed(struct model *m, const char *name, const char *value, bool i
 {
     m->data_stamp++;
     bool had = recall_measured(m) && times;
-    settle(m);
+    model_compare_outdate(m);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
     model_info(m, "%s %s%s from now on%s", name, value, is_the_default ? ", the default," : "",
                what_next(had));
+    keep_settings(m);
     return true;
 }
 
@@ -201,12 +203,13 @@ bool model_set_threads(struct model *m, const char *arg)
     m->threads = (int)n;
     m->data_stamp++;
     bool had = recall_measured(m);
-    settle(m);
+    model_compare_outdate(m);
     struct str note = {0};
     model_threads_note(m, &note);
     model_info(m, "measuring with %d thread%s%s from now on%s%s", m->threads, n == 1 ? "" : "s",
                by_default ? ", the default," : "", what_next(had), str_text(&note));
     str_free(&note);
+    keep_settings(m);
     if (m->network)
         model_network_update(m);
     return true;

@@ -342,20 +342,29 @@ int doc_find(const struct doc *d, const char *words, int from, int dir)
     return -1;
 }
 
+bool doc_select_at(const struct doc *d, struct scroll *s, int col, int n)
+{
+    const struct line *l = doc_at(d, s);
+    bool found = false;
+    for (int i = 0; l && i < l->n_items; i++) {
+        const struct doc_item *it = &l->item[i];
+        if (it->col >= col + n || col >= it->col + it->len || (found && it->col > col))
+            continue;
+        s->item = i;
+        found = true;
+    }
+    return found;
+}
+
 void doc_scroll_to_found(const struct doc *d, struct scroll *s, int line, const char *words, int h)
 {
     doc_scroll_to(d, s, line, h);
     const struct line *l = doc_at(d, s);
     if (!l || s->cursor != line || !words[0])
         return;
-    for (const char *p = strcasestr(l->text, words); p; p = strcasestr(p + 1, words)) {
-        int from = text_width_n(l->text, (size_t)(p - l->text)), n = text_width(words);
-        for (int i = 0; i < l->n_items; i++)
-            if (l->item[i].col < from + n && from < l->item[i].col + l->item[i].len) {
-                s->item = i;
-                return;
-            }
-    }
+    for (const char *p = strcasestr(l->text, words); p; p = strcasestr(p + 1, words))
+        if (doc_select_at(d, s, text_width_n(l->text, (size_t)(p - l->text)), text_width(words)))
+            return;
 }
 
 int doc_find_id(const struct doc *d, int id)

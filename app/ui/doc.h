@@ -80,7 +80,10 @@ void doc_scroll_fix(const struct doc *d, struct scroll *s, int h);
 void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
 void doc_page_by(const struct doc *d, struct scroll *s, int delta, int h);
 void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h);
-/* Scrolls to a line that contains `words`, and selects its first word that overlaps a match. */
+/* Selects the word of the cursor's line at column `col`, the innermost one if words are nested;
+ * else the first one in the n columns from there on.  Returns false when there is none. */
+bool doc_select_at(const struct doc *d, struct scroll *s, int col, int n);
+/* Scrolls to a line that contains `words`, and selects the first word that a match reaches. */
 void doc_scroll_to_found(const struct doc *d, struct scroll *s, int line, const char *words, int h);
 /* Selects the next word (delta 1) or the one before (delta -1), also on other lines. */
 void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h);

@@ -430,15 +430,6 @@ static struct pane_doc *pane_under(struct model *m, int x, int y, struct rect *r
     return NULL;
 }
 
-/* Selects the word of the cursor's line that is at column `col`, if there is one. */
-static void click_item(struct pane_doc *p, int col)
-{
-    const struct line *l = doc_at(&p->doc, &p->scroll);
-    for (int i = 0; l && i < l->n_items; i++)
-        if (col >= l->item[i].col && col < l->item[i].col + l->item[i].len)
-            p->scroll.item = i;
-}
-
 void screen_mouse(struct model *m, const struct mouse_event *e)
 {
     if (m->prompt.open || m->overlay == OVERLAY_ASK)
@@ -458,7 +449,7 @@ void screen_mouse(struct model *m, const struct mouse_event *e)
         doc_scroll_by(&p->doc, &p->scroll, 3 * e->wheel, p->height);
     } else if (line >= 0 && line < p->doc.lines.len) {
         doc_scroll_to(&p->doc, &p->scroll, line, p->height);
-        click_item(p, e->x - r.x - 1 + p->scroll.left);
+        doc_select_at(&p->doc, &p->scroll, e->x - r.x - 1 + p->scroll.left, 1);
     }
     if (e->double_click && line >= 0 && line < p->doc.lines.len)
         screen_key(m, K_ENTER);

@@ -82,7 +82,8 @@ static void put_best(struct str *out, const struct measurement *r, bool other)
  * states are numbered branch by branch), it is `name`. */
 static int became(const struct history *h, const char *name, int b)
 {
-    int next = -1, present = -1;
+    struct err ignored;
+    int next = -1;
     size_t n = strlen(name);
     for (int k = 0; k < history_n_branches(h); k++) {
         const struct branch *x = history_branch(h, k);
@@ -90,9 +91,8 @@ static int became(const struct history *h, const char *name, int b)
         if (same && x->tip > history_branch(h, b)->tip
             && (next < 0 || x->tip < history_branch(h, next)->tip))
             next = k;
-        present = streq(x->name, name) ? k : present;
     }
-    return next >= 0 ? next : present;
+    return next >= 0 ? next : history_branch_find(h, name, &ignored);
 }
 
 /* If branch b is an earlier version of another branch, appends where it differs from the version

@@ -436,9 +436,9 @@ void command_complete(struct arena *a, const struct history *h, const char *line
     if (complete_any_step(&c) && c.n_words == 0) {
         offer_commands(&c, extra);
         offer_bare_verbs(&c);
-    }
-    else if (id >= 0)
+    } else if (id >= 0) {
         complete_command(&c, (enum command_id)id);
+    }
     out->n = c.found.len;
     if (c.found.len > 0)
         out->item = ARENA_DUP(a, c.found.data, c.found.len);

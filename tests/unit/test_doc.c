@@ -287,6 +287,31 @@ static const char *styles_of(const struct grid *g, int y)
     return text;
 }
 
+/* A column selects the innermost word there, else the first word that the columns reach. */
+static void test_selects_at_columns(void **state)
+{
+    (void)state;
+    static const struct doc_item item[] = { { .name = "a", .col = 4, .len = 7 },
+                                            { .name = "b", .col = 6, .len = 4 },
+                                            { .name = "c", .col = 14, .len = 1 } };
+    static const struct { int col, n, item; } rows[] = {
+        { 4, 1, 0 }, { 5, 4, 0 }, { 6, 1, 1 }, { 9, 2, 1 }, { 10, 1, 0 }, { 0, 5, 0 },
+        { 2, 9, 0 }, { 12, 3, 2 }, { 14, 1, 2 }, { 0, 4, -1 }, { 11, 3, -1 }, { 15, 3, -1 },
+    };
+    struct doc d;
+    doc_open(&d);
+    struct line *l = doc_line(&d, STYLE_PLAIN, "for a[b[i]] = c");
+    l->n_items = COUNT_OF(item);
+    l->item = item;
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct scroll s = { .item = -1 };
+        if (doc_select_at(&d, &s, rows[i].col, rows[i].n) != (rows[i].item >= 0)
+            || s.item != rows[i].item)
+            fail_msg("columns %d to %d select %d", rows[i].col, rows[i].col + rows[i].n, s.item);
+    }
+    doc_close(&d);
+}
+
 static void test_marks(void **state)
 {
     (void)state;
@@ -535,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_items),
         cmocka_unit_test(test_cut_rows),
         cmocka_unit_test(test_orphans),
+        cmocka_unit_test(test_selects_at_columns),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_refused_words),
         cmocka_unit_test(test_saving_and_quotes),
