@@ -174,7 +174,8 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
                    k->program->n_algorithms ? "the algorithm needs fewer" : "padding is skipped");
     add_ceiling(&text, m);
     if (m->peak_fraction >= 1.005)
-        str_add(&text, "; above 100 %: the ceiling was measured while the machine was slower");
+        str_printf(&text, "; above 100 %%: %s", k->program->n_algorithms ? ROOFLINE_BESIDE
+                   : "the ceiling was measured while the machine was slower");
     if (!(m->peak_fraction > 0) && m->peak_reason[0])
         str_printf(&text, "; no share of a ceiling: %s", m->peak_reason);
     measurement_doc_row(d, "speed:", STYLE_PLAIN, 0, &text, k->width);
@@ -194,6 +195,7 @@ static void put_roofline(struct doc *d, const struct measurement *m,
     const struct graph *g = k->program->base;
     struct roof_step here = {0};
     struct str text = {0}, doubts = {0};
+    here.algorithm = k->program->n_algorithms > 0;
     roofline_of(k->model, g->flops, g->bytes, m, &here.r);
     if (here.r.bound <= 0 || here.r.gflops <= 0)
         return;

@@ -232,5 +232,6 @@ void roofline_plot_remark(struct str *out, const struct roof_step *here)
     else
         str_printf(out, "%s's bandwidth allows", roofline_by_name(r->by));
     if (r->fraction > 1.03)
-        str_add(out, "; more than the model: tilescope machine --measure");
+        str_printf(out, "; %s", here->algorithm ? ROOFLINE_BESIDE
+                   : "more than the model: tilescope machine --measure");
 }

@@ -3,6 +3,7 @@
  * operations of each iteration are counted instead. */
 #include "kernels/nest/tree.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define MOST_STEPS 20000000  /* most visits of loops, scopes and stores; they take about 0.2 s */
@@ -183,6 +184,13 @@ double func_needed(const struct func *f, double asked)
 {
     double executed = func_flops(f);
     return executed > 0 && executed < asked ? executed : asked;
+}
+
+double func_bounding(const struct func *f, double needed)
+{
+    double p = fmin(func_products(f, false), needed / 2);
+    double q = fmin(func_products(f, true), needed / 2);
+    return fmax(1, fmax(2 * p, needed - q));
 }
 
 double func_sums(const struct func *f, int node)

@@ -180,6 +180,14 @@ double func_products(const struct func *f, bool constants);
  * result.  Work that f skips or repeats therefore does not count. */
 double func_needed(const struct func *f, double asked);
 
+/* Returns how many of the `needed` operations bound the time, if a CPU has as many units for
+ * additions alone as for multiply-adds, as Zen cores have.  The p products of elements take p turns
+ * of the FMA units.  All q products, also those with constants, may each take one addition along;
+ * with the other additions, for example in Winograd's transforms, they take needed - q turns of all
+ * units.  At the peak, two operations count for each turn of an FMA unit.  At least 1, so that a
+ * kernel without arithmetic gets a bound, from its bytes. */
+double func_bounding(const struct func *f, double needed);
+
 /* Returns the number of additions or maxima by which `node` accumulates in one call of f.  A value
  * with a condition (select) does not count.  However f is compiled, it executes at least this
  * number.  0: f is too irregular to be counted. */

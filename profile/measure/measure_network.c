@@ -419,8 +419,10 @@ static struct measure_many work_of(struct net_run *r)
     struct measure_many all = { .sums = sums_of, .check = right_again, .ctx = r };
     for (int i = 0; i < r->module->n_calls; i++) {
         const struct network_task *t = &r->net->task[r->net->call[i].task];
+        double needed = func_needed(t->func, t->program->base->flops);
         all.asked_flops += t->program->base->flops;
-        all.needed_flops += func_needed(t->func, t->program->base->flops);
+        all.needed_flops += needed;
+        all.bounding_flops += func_bounding(t->func, needed);
     }
     for (int b = 0; b < r->module->n_buffers; b++)
         if (r->net->buffer[b].role == NETWORK_OUTPUT)

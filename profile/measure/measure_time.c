@@ -31,6 +31,12 @@ static double needed_flops(const struct measure_job *j)
     return func_needed(j->func, j->program->base->flops);
 }
 
+/* Returns how many of these FLOPs a core cannot execute beside others (func_bounding). */
+static double bounding_flops(const struct measure_job *j)
+{
+    return j->many ? j->many->bounding_flops : func_bounding(j->func, needed_flops(j));
+}
+
 static int cores_of(const struct measure_job *j)
 {
     return j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
@@ -99,7 +105,7 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
 }
 
 /* Stores the peak in GFLOP/s, or the reason why it is missing. If the ceiling is slower than the
- * kernel, something disturbed the ceiling. */
+ * kernel without the additions that run beside multiply-adds, something disturbed the ceiling. */
 static void take_peak(struct measure_job *j, double peak)
 {
     struct measurement *m = j->m;
@@ -108,7 +114,8 @@ static void take_peak(struct measure_job *j, double peak)
     } else if (peak > beyond(j)) {
         snprintf(m->peak_reason, sizeof m->peak_reason,
                  "the sampled FMA ceiling (%.3g GFLOP/s) is beyond any machine's", peak);
-    } else if (peak > 0 && m->executed_gflops <= MOST_FRACTION * peak) {
+    } else if (peak > 0 && bounding_flops(j) * m->executed_gflops
+                           <= MOST_FRACTION * peak * needed_flops(j)) {
         m->peak_gflops = peak;
         m->peak_fraction = m->executed_gflops / peak;
     } else if (peak > 0) {

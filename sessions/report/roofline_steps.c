@@ -16,8 +16,10 @@ int roofline_steps(const struct history *h, const struct machine_model *model,
     struct ledger_row *row = xcalloc((size_t)n, sizeof *row);
     history_ledger(h, row, n);
     for (int i = 0; i < n && !row[i].ahead; i++) {
-        const struct graph *g = history_state(h, row[i].state)->program->base;
-        struct roof_step s = { .position = i, .step = row[i].step, .here = row[i].here };
+        const struct program *p = history_state(h, row[i].state)->program;
+        const struct graph *g = p->base;
+        struct roof_step s = { .position = i, .step = row[i].step, .here = row[i].here,
+                               .algorithm = p->n_algorithms > 0 };
         roofline_of(model, g->flops, g->bytes, row[i].m, &s.r);
         s.threads = row[i].m && row[i].m->threads > 1 ? row[i].m->threads : 1;
         if (s.r.gflops <= 0 || s.r.intensity <= 0)

@@ -7,8 +7,15 @@
 #include "sessions/report/chart.h"
 
 /* A timed step.  `position`: its row in the ledger; 0: the operator without steps.  `step`: its
- * text, owned by the history.  `here`: whether its state is the current one. */
-struct roof_step { int position; const char *step; bool here; int threads; struct roofline r; };
+ * text, owned by the history.  `here`: whether its state is the current one.  `algorithm`: it
+ * computes by Winograd, and may pass the FMA ceiling; ROOFLINE_BESIDE says why. */
+#define ROOFLINE_BESIDE "Winograd's additions can run beside multiply-adds"
+struct roof_step {
+    int position, threads;
+    const char *step;
+    bool here, algorithm;
+    struct roofline r;
+};
 
 /* Stores at most `max` of the timed steps of the current branch, in order, up to its current state.
  * model may be NULL.  Returns the number of timed steps, which may be more than max. */

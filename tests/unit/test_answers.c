@@ -242,6 +242,16 @@ static void test_share_above_the_ceiling(void **state)
     m->data_stamp++;
     press(m, "6 +");
     assert_shows(m, "150 % of this run's FMA ceiling (100.0); above 100 %: the ceiling was");
+    assert_hides(m, "Winograd");
+    model_free(m);
+    m = model_on("c2d n=1 i=4 h=8 w=8 o=4 k=3 p=1");
+    type_line(m, "algorithm Conv winograd m=4");
+    model_resize(m, 200, 40);
+    history_set_measured(m->session->history, 1, &r);
+    m->data_stamp++;
+    press(m, "6 +");
+    assert_shows(m, "above 100 %: Winograd's additions can run beside multiply-adds");
+    assert_hides(m, "machine was slower");
     model_free(m);
 }
 

@@ -33,6 +33,26 @@ static void golden(const char *name, const char *text)
     assert_int_equal(chdir(was), 0);
 }
 
+static void why_above_the_roof(void **state)
+{
+    (void)state;
+    static const struct { double fraction; bool algorithm; const char *end; } row[] = {
+        { 1.03, false, "machine model allows" }, { 1.03, true, "machine model allows" },
+        { 1.04, false, "allows; more than the model: tilescope machine --measure" },
+        { 1.04, true, "allows; Winograd's additions can run beside multiply-adds" },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct roof_step s = { .algorithm = row[i].algorithm,
+                               .r = { .gflops = row[i].fraction * 100, .bound = 100, .by = ROOF_FMA,
+                                      .fraction = row[i].fraction } };
+        struct str out = {0};
+        roofline_plot_remark(&out, &s);
+        assert_true(strlen(str_text(&out)) > strlen(row[i].end));
+        assert_string_equal(str_text(&out) + out.len - strlen(row[i].end), row[i].end);
+        str_free(&out);
+    }
+}
+
 /* --- Canvas ----------------------------------------------------------------------------------- */
 
 static void canvas_shapes(void **state)
@@ -350,7 +370,8 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(canvas_shapes), cmocka_unit_test(canvas_dots), cmocka_unit_test(views),
+        cmocka_unit_test(canvas_shapes), cmocka_unit_test(canvas_dots),
+        cmocka_unit_test(why_above_the_roof), cmocka_unit_test(views),
         cmocka_unit_test(fits_its_pane), cmocka_unit_test(text_and_svg),
         cmocka_unit_test(measures_the_machine), cmocka_unit_test(numbers),
         cmocka_unit_test(names_of_near_peaks_keep_their_order),
