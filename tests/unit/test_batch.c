@@ -245,6 +245,18 @@ static void pages_are_filled_anew(void **state)
     batch_free(b);
 }
 
+/* Returns whether the candidate has the outcome of a right program. On a busy machine, a call with
+ * many parallel loops may pass the limit of 2 s: such a candidate is measured alone, with 20 s. */
+static bool is_right(struct batch_item *x, const struct measure_opts *o)
+{
+    struct measure_opts alone = *o;
+    struct err e;
+    alone.limit_s = 20;
+    if (x->m.outcome == OUTCOME_TIMEOUT && !measure_program(x->p, &alone, NULL, NULL, &x->m, &e))
+        fail_msg("%s", e.text);
+    return x->m.outcome == OUTCOME_OK || x->m.outcome == OUTCOME_LIMIT;
+}
+
 /* Steps that happen to be legal, on operators of every family: layouts of all kinds, parallel
  * loops, helpers of the same names in one translation unit. Every other run is in parts, with one
  * thread, so that a part is compiled while another one is timed, if there is a core for it. */
@@ -274,7 +286,7 @@ static void random_schedules_are_right(void **state)
         if (!batch_run(b, item, CANDIDATES, NULL, NULL, &e))
             fail_msg("%s: %s", spec, e.text);
         for (int i = 0; i < CANDIDATES; i++)
-            if (item[i].m.outcome != OUTCOME_OK && item[i].m.outcome != OUTCOME_LIMIT)
+            if (!is_right(&item[i], &o.measure))
                 fail_msg("%s, candidate %d: %s: %s", spec, i, outcome_name[item[i].m.outcome],
                          item[i].m.reason);
         assert_true(batch_stats(b).of[OUTCOME_OK] > 0);
