@@ -159,6 +159,7 @@ struct model {
     struct found { const struct pane_doc *in; int line, cursor; } found;
     int hot;  /* the line where the assembly of the hottest loop begins; -1: unknown */
     bool to_hot;  /* whether to scroll to line `hot` as soon as it is known */
+    int waiting;  /* the key that waits until the focused view has its code; 0: none */
     char lit[136];  /* the loop or stage to which a view scrolled last, and this view, as a text */
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* number of contexts in help_chain */
@@ -298,6 +299,8 @@ void model_clear_message(struct model *m);
 
 /* while help is open without a prompt, the screen calls view_help_key instead */
 void model_key(struct model *m, int key);
+/* Performs the waiting key if the focused view has its code now.  Returns whether it did. */
+bool model_wake(struct model *m);
 void model_paste(struct model *m, const char *text);
 /* The command `source`: runs the lines of a file as if they were pasted. */
 bool model_source(struct model *m, const char *path);

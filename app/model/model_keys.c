@@ -468,20 +468,54 @@ static void say_unbound(struct model *m, int key)
     str_free(&says);
 }
 
+/* Whether the focused view shows code that is still being made. */
+static bool code_awaited(const struct model *m)
+{
+    int kind = m->session ? model_code(m->view[m->focus]) : -1;
+    return kind >= 0 && !m->code[kind].have;
+}
+
+/* Keys of a view of code act on the line under the cursor.  While there are no lines yet, stores
+ * the key, so that model_wake performs it when they have come. */
+static bool key_waits(struct model *m, const struct key_binding *b, int key)
+{
+    struct str name = {0};
+    if (b->context != KEYS_CODE || !code_awaited(m))
+        return false;
+    key_text(&name, key);
+    model_info(m, "%s waits for the code; any other key takes it back", str_text(&name));
+    str_free(&name);
+    m->waiting = key;
+    return true;
+}
+
+bool model_wake(struct model *m)
+{
+    int key = m->waiting;
+    if (!key || code_awaited(m))
+        return false;
+    m->waiting = 0;
+    if (!m->session || model_code(m->view[m->focus]) < 0)
+        return false;
+    model_key(m, key);
+    return true;
+}
+
 static void key_binding(struct model *m, int key)
 {
     enum key_context chain[KEYS_COUNT];
     int n = model_contexts(m, chain);
     const struct key_binding *b = key_binding_find(chain, n, key);
-    if (b)
+    if (b && !key_waits(m, b, key))
         model_perform(m, b);
-    else
+    else if (!b)
         say_unbound(m, key);
     m->counting = false;
 }
 
 void model_key(struct model *m, int key)
 {
+    m->waiting = 0;
     if (m->prompt.open) {
         key_prompt(m, key);
     } else if (m->overlay == OVERLAY_ASK) {

@@ -128,6 +128,8 @@ static bool apply_cure(struct model *m)
 {
     int i = chosen_cure(m), n = 0;
     bool ok = true;
+    if (i < 0 && model_lens_is_due(m))
+        return model_say_error(m, "the cures are not there yet", "wait until they are listed");
     if (i < 0)
         return model_say_error(m, "there is no cure on this line", "move to one with j and k");
     char *text = xstrdup(m->lensing.cure[i].line), *rest = text;

@@ -345,6 +345,8 @@ void screen_refresh(struct model *m)
     if (m->frame.too_small)
         return;
     refresh_panes(m);
+    if (model_wake(m))
+        refresh_panes(m);
     model_preview_update(m);
     if (view_preview_pane(m) >= 0)
         refresh(m, DOC_PREVIEW, m->frame.pane[view_preview_pane(m)], view_preview_build,

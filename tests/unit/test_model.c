@@ -1843,7 +1843,11 @@ static void test_code_follows_the_cursor(void **state)
     assert_shows(m, "this line belongs to no loop of the nest");
     press(m, "1 g h 4");
     assert_shows(m, "▸    for (long m = 0;");
-    press(m, "H");
+    press(m, "H W");
+    assert_shows(m, "W waits for the code; any other key takes it back");
+    press(m, "k Enter");
+    assert_shows(m, "Enter waits for the code");
+    press(m, "W");
     assert_true(model_desired_job(m, LANE_TEXT, &w));
     assert_int_equal(w.kind, JOB_ASM);
     j = model_job(m, &w);
@@ -1854,6 +1858,8 @@ static void test_code_follows_the_cursor(void **state)
         assert_shows(m, "loop K of C: ");
         assert_shows(m, " % of executed instructions; ");
         assert_shows(m, " instructions, in N M");
+        assert_shows(m, "K of C: no step; it is a loop");  /* what the waiting W says */
+        assert_hides(m, "waits for the code");
         press(m, "Enter");                               /* the heading leads to its loop, too */
         assert_string_equal(loop_of(m), "K");
     }
