@@ -468,15 +468,15 @@ static void say_unbound(struct model *m, int key)
     str_free(&says);
 }
 
-/* Whether the focused view shows code that is still being made. */
+/* Whether the focused view shows code, and that of the current state is still being made. */
 static bool code_awaited(const struct model *m)
 {
     int kind = m->session ? model_code(m->view[m->focus]) : -1;
-    return kind >= 0 && !m->code[kind].have;
+    return kind >= 0 && !(m->code[kind].have && m->code[kind].tag == model_tag(m));
 }
 
-/* Keys of a view of code act on the line under the cursor.  While there are no lines yet, stores
- * the key, so that model_wake performs it when they have come. */
+/* Keys of a view of code act on the line under the cursor.  While these lines are not there yet,
+ * stores the key, so that model_wake performs it when they have come. */
 static bool key_waits(struct model *m, const struct key_binding *b, int key)
 {
     struct str name = {0};

@@ -26,6 +26,7 @@ struct code_text {
     struct str text;
     int tag;                             /* model_tag of the state whose code it is */
     bool have, failed;
+    unsigned made;                       /* how many texts were made, this one included */
     struct arena *mem;                   /* memory of lines; NULL until there are lines */
     struct code_lines lines;             /* the loops to which the lines of text belong */
     struct port_pressure ports;          /* port pressure of the hottest loop, in assembly */

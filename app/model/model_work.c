@@ -367,6 +367,7 @@ static void coded(struct model *m, struct app_job *j)
         return;
     str_clear(&c->text);
     c->have = true;
+    c->made++;
     c->failed = !j->ok;
     c->tag = j->tag;
     arena_free(c->mem);

@@ -15,9 +15,10 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
     bool beside = text_width(row->text) <= width - WORTH - 4
                && text_width(str_text(&worth)) < WORTH;
     doc_printf(d, STYLE_DIM, "%3d ", row->step);
-    doc_fit(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), WORTH);
-    if (!beside) {                        /* the step gets rows of its own, below */
-        doc_end(d);
+    if (beside) {
+        doc_fit(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), WORTH);
+    } else {                              /* the step gets rows of its own, below */
+        doc_wrap(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), width, 4);
         doc_pad(d, 4);
     }
     doc_wrap(d, STYLE_PLAIN, row->text, width, beside ? WORTH + 4 : 6);

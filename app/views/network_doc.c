@@ -465,7 +465,8 @@ static void put_speed(struct doc *d, const struct network *net, int task,
                algorithm ? ", and its additions can run beside multiply-adds" : "");
     measurement_doc_row(d, "speed:", STYLE_PLAIN, 0, &text, k->width);
     if (algorithm) {
-        str_add(&text, "t searches direct loops only, which are seldom faster than Winograd");
+        str_add(&text, "t times experts with Winograd and searches direct loops, which are seldom "
+                       "faster");
         measurement_doc_row(d, "search:", STYLE_PLAIN, 0, &text, k->width);
     }
 }

@@ -253,7 +253,7 @@ static void follow_misses(struct model *m, int height)
 }
 
 /* Scrolls C or machine code to the loop that the cursor of the nest is on or in. Does so only if
- * the loop, the view or its document has changed since the last call. */
+ * the loop, the view or the code has changed since the last call. */
 static void follow_loop(struct model *m, enum view v, int height)
 {
     struct pane_doc *p = &m->pane[v];
@@ -262,7 +262,8 @@ static void follow_loop(struct model *m, enum view v, int height)
     char now[sizeof m->lit];
     if (model_code(v) < 0 || !model_loop_around(m, &s, &axis))
         return;
-    snprintf(now, sizeof now, "%s %s %d %u", s->name, s->axis[axis].name, (int)v, p->stamp);
+    snprintf(now, sizeof now, "%s %s %d %u", s->name, s->axis[axis].name, (int)v,
+             m->code[model_code(v)].made);
     if (streq(now, m->lit))
         return;
     for (int i = 0; i < p->doc.lines.len && first < 0; i++)

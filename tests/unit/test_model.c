@@ -1860,6 +1860,8 @@ static void test_code_follows_the_cursor(void **state)
         assert_shows(m, " instructions, in N M");
         assert_shows(m, "K of C: no step; it is a loop");  /* what the waiting W says */
         assert_hides(m, "waits for the code");
+        m->data_stamp++;                                 /* another job has ended, */
+        screen_refresh(m);                               /* and the cursor stays */
         press(m, "Enter");                               /* the heading leads to its loop, too */
         assert_string_equal(loop_of(m), "K");
     }
