@@ -15,7 +15,8 @@ static void run_line(struct model *m, const char *line)
         while (s.len > 0 && s.data[s.len - 1] == ' ')
             s.data[--s.len] = 0;
         bool list = m->overlay == OVERLAY_BRANCHES;
-        bool stays = list && (str_starts(line, "mark ") || streq(line, "help"));
+        bool stays = list && (str_starts(line, "mark ") || streq(line, "help")
+                              || streq(line, "redraw"));
         m->overlay = stays ? m->overlay : OVERLAY_NONE;
         bool ok = model_run(m, str_text(&s));
         if (list && !ok && !m->prompt.open)

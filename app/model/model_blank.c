@@ -155,6 +155,8 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
+#define LISTED "; it could be `"  /* what stands before the first line that a reason lists */
+
 /* Whether the held step of s applies again when `step` is inserted before it. */
 static bool step_repairs(const struct state *s, const char *step)
 {
@@ -186,7 +188,8 @@ bool model_held_is_made(const struct state *s)
 
 /* Appends a line that repairs the held step under the cursor.  If its loop is divided as the step
  * would divide it, drops the step.  Else inserts the step that the reason proposes in parentheses,
- * as "(loop reorder C M K N)", if the held step then applies.  Otherwise edits the held step. */
+ * as "(loop reorder C M K N)", if the held step then applies.  Otherwise edits the held step, and
+ * fills in the first of the lines that the reason lists (why_held in rebase.c), or its own. */
 static bool put_repair(struct model *m, struct str *out)
 {
     const struct state *s = model_held_step(m);
@@ -197,10 +200,13 @@ static bool put_repair(struct model *m, struct str *out)
     if (from)
         str_add_n(&step, from + 1, strcspn(from + 1, ")"));
     bool repairs = from && step_repairs(s, str_text(&step));
+    const char *could = s ? strstr(s->held, LISTED) : NULL;
     if (repairs && model_fill_in(m, "insert %S ", out))
         str_add(out, str_text(&step));
+    else if (!repairs && could && model_fill_in(m, "edit %E ", out))
+        str_add_n(out, could + strlen(LISTED), strcspn(could + strlen(LISTED), "`"));
     str_free(&step);
-    return repairs || model_fill_in(m, "edit %E %I", out);
+    return repairs || could || model_fill_in(m, "edit %E %I", out);
 }
 
 /* Appends the name of a model without its ending.  Characters that would need quotes become -. */

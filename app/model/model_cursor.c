@@ -87,6 +87,7 @@ bool model_jump_back(struct model *m)
     model_show_view(m, j.from);
     m->n_jumps = left;
     m->pane[j.from].scroll = j.at;
+    m->stays = model_code(j.from) >= 0;
     return true;
 }
 
@@ -221,6 +222,8 @@ bool model_key_refused(const struct model *m, const struct key_binding *b)
     struct err ignored;
     if (streq(b->line, "loop_of") || streq(b->line, "access_of"))
         return !line_leads(m, b->context);
+    if (b->context == KEYS_TUNE && str_starts(b->line, "tune %"))
+        return m->tuner.out;              /* `t` starts no search while one runs */
     if (b->context == KEYS_NEST && (strstr(b->line, "%T") || b->action == ACTION_MENU))
         return !model_loop(m, &s, &axis);
     return tensor >= 0 && b->action == ACTION_ASK

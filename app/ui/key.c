@@ -143,6 +143,19 @@ const struct key_binding *key_binding_find(const enum key_context *chain, int n,
     return own ? own : find(bindings, COUNT_OF(bindings), chain, n, key);
 }
 
+bool key_binding_shadowed(const enum key_context *chain, int n, const struct key_binding *b)
+{
+    char word[16];
+    bool here = false;
+    for (int i = 0; i < n; i++)
+        here = here || chain[i] == b->context;
+    for (const char *s = b->keys; here && next_word(&s, word, sizeof word);) {
+        const struct key_binding *first = key_binding_find(chain, n, key_parse(word));
+        here = first && first != b;
+    }
+    return here;
+}
+
 void key_binding_key(struct str *out, const struct key_binding *b)
 {
     char word[16];

@@ -80,6 +80,8 @@ bool key_binding_has(const struct key_binding *b, int key);
 /* Returns the first binding of key in the n contexts of `chain`, in their order; NULL: there is
  * none. Searches the bindings of the user in all n contexts first, then those of keys.def. */
 const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key);
+/* Whether the context of b is in the chain, but all keys of b have other bindings there. */
+bool key_binding_shadowed(const enum key_context *chain, int n, const struct key_binding *b);
 /* Appends the name of the first key of a binding. */
 void key_binding_key(struct str *out, const struct key_binding *b);
 /* Returns what ends the label and the help of a key, as in a menu: "…" if the key only begins a

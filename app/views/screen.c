@@ -253,7 +253,8 @@ static void follow_misses(struct model *m, int height)
 }
 
 /* Scrolls C or machine code to the loop that the cursor of the nest is on or in. Does so only if
- * the loop, the view or the code has changed since the last call. */
+ * the loop, the view or the code has changed since the last call, and not when a jump has just come
+ * back to the view. */
 static void follow_loop(struct model *m, enum view v, int height)
 {
     struct pane_doc *p = &m->pane[v];
@@ -264,6 +265,9 @@ static void follow_loop(struct model *m, enum view v, int height)
         return;
     snprintf(now, sizeof now, "%s %s %d %u", s->name, s->axis[axis].name, (int)v,
              m->code[model_code(v)].made);
+    if (m->stays)
+        strcpy(m->lit, now);
+    m->stays = false;
     if (streq(now, m->lit))
         return;
     for (int i = 0; i < p->doc.lines.len && first < 0; i++)

@@ -453,13 +453,11 @@ static void draw_bar(struct model *m, struct grid *g)
         for (int i = 0; i < key_binding_count(); i++) {
             const struct key_binding *b = key_binding_get(i);
             bool other = chain[0] == KEYS_ACCESS && b->context == KEYS_NEST;
-            bool shadowed = chain[0] == KEYS_HELD && b->context == KEYS_LEDGER
-                         && key_binding_has(b, K_ENTER);
             bool cure = b->context == KEYS_LENS && streq(b->line, "lens apply");
             bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
             bool text = b->context == KEYS_COMPARE;
-            bool skip = b == fixed[0] || b == fixed[1] || b == quit || other || shadowed
-                     || model_key_refused(m, b) || (cure && !model_lens_on_cure(m))
+            bool skip = b == fixed[0] || b == fixed[1] || b == quit || other
+                     || key_binding_shadowed(chain, n, b) || model_key_refused(m, b) || (cure && !model_lens_on_cure(m))
                      || (search && !m->tuner.out) || (text && m->marking.state < 0);
             if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
                 x = draw_bar_key(m, g, x, b);

@@ -100,26 +100,10 @@ static bool in_chain(const struct model *m, enum key_context c)
     return false;
 }
 
-/* Whether binding b belongs to the place where help was opened, but all keys of b have another
- * binding there. */
-static bool is_shadowed(const struct model *m, const struct key_binding *b)
-{
-    struct arena *a = arena_new();
-    bool shadowed = true;
-    char *rest = NULL;
-    for (char *k = strtok_r(arena_strdup(a, b->keys), " ", &rest); k;
-         k = strtok_r(NULL, " ", &rest)) {
-        const struct key_binding *first = key_binding_find(m->help_chain, m->help_n, key_parse(k));
-        shadowed = shadowed && first && first != b;
-    }
-    arena_free(a);
-    return shadowed && in_chain(m, b->context);
-}
-
 /* Whether binding b is a row of the menu. */
 static bool is_row(const struct model *m, const struct key_binding *b)
 {
-    return b->context == m->help_chain[0] && is_deed(b) && !is_shadowed(m, b);
+    return b->context == m->help_chain[0] && is_deed(b) && !key_binding_shadowed(m->help_chain, m->help_n, b);
 }
 
 int view_help_rows(const struct model *m)
@@ -182,7 +166,7 @@ static void put_context(const struct model *m, struct doc *d, enum key_context c
         const struct key_binding *b = key_binding_get(i);
         if (b->context != c || !passes(m, b->keys, b->help, b->line))
             continue;
-        if ((m->help_menu && !is_deed(b)) || is_shadowed(m, b))
+        if ((m->help_menu && !is_deed(b)) || key_binding_shadowed(m->help_chain, m->help_n, b))
             continue;
         if (!m->help_menu)
             put_heading(d, key_context_title[c], &heading);

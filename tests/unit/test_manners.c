@@ -1027,6 +1027,27 @@ static void test_enter_repairs_a_held_step(void **state)
     press(m, ": focus Space steps Enter G Enter");
     assert_string_equal(str_text(&m->prompt.line), "edit 3 loop vectorize C N.1");
     model_free(m);
+    m = model_on(GMM);                    /* a reason that lists lines */
+    type_line(m, "loop unroll C M");
+    type_line(m, "insert 1 loop split C M 8 8");
+    press(m, ": focus Space steps Enter G");
+    assert_non_null(strstr(model_held_step(m)->held,
+                           "; it could be `loop unroll C M.0` or `loop unroll C M.1`"));
+    press(m, "Enter");
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 loop unroll C M.0");
+    press(m, "Enter");
+    assert_string_equal(step_of(m), "loop unroll C M.0");
+    model_free(m);
+}
+
+static void test_redraw_leaves_the_list_open(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "B R");
+    assert_int_equal(m->overlay, OVERLAY_BRANCHES);
+    assert_true(m->out.repaint);
+    model_free(m);
 }
 
 /* In the list of branches, too, a time that was measured with other settings has a star. */
@@ -2158,6 +2179,7 @@ int main(void)
         cmocka_unit_test(test_redone_change_is_explained),
         cmocka_unit_test(test_tile_of_the_present_target),
         cmocka_unit_test(test_enter_repairs_a_held_step),
+        cmocka_unit_test(test_redraw_leaves_the_list_open),
         cmocka_unit_test(test_branches_have_stars),
         cmocka_unit_test(test_inserted_layouts_say_the_contract),
         cmocka_unit_test(test_home_in_names),

@@ -1862,8 +1862,12 @@ static void test_code_follows_the_cursor(void **state)
         assert_hides(m, "waits for the code");
         m->data_stamp++;                                 /* another job has ended, */
         screen_refresh(m);                               /* and the cursor stays */
+        int at = m->pane[VIEW_ASM].scroll.cursor;
         press(m, "Enter");                               /* the heading leads to its loop, too */
         assert_string_equal(loop_of(m), "K");
+        press(m, "Esc");                                 /* back to the same line */
+        assert_int_equal(m->view[m->focus], VIEW_ASM);
+        assert_int_equal(m->pane[VIEW_ASM].scroll.cursor, at);
     }
     model_free(m);
 }
