@@ -457,7 +457,8 @@ static void draw_bar(struct model *m, struct grid *g)
             bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
             bool text = b->context == KEYS_COMPARE;
             bool skip = b == fixed[0] || b == fixed[1] || b == quit || other
-                     || key_binding_shadowed(chain, n, b) || model_key_refused(m, b) || (cure && !model_lens_on_cure(m))
+                     || key_binding_shadowed(chain, n, b) || model_key_refused(m, b)
+                     || (cure && !model_lens_on_cure(m))
                      || (search && !m->tuner.out) || (text && m->marking.state < 0);
             if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
                 x = draw_bar_key(m, g, x, b);

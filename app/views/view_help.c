@@ -103,7 +103,8 @@ static bool in_chain(const struct model *m, enum key_context c)
 /* Whether binding b is a row of the menu. */
 static bool is_row(const struct model *m, const struct key_binding *b)
 {
-    return b->context == m->help_chain[0] && is_deed(b) && !key_binding_shadowed(m->help_chain, m->help_n, b);
+    return b->context == m->help_chain[0] && is_deed(b)
+        && !key_binding_shadowed(m->help_chain, m->help_n, b);
 }
 
 int view_help_rows(const struct model *m)

@@ -55,9 +55,11 @@ static bool check_vector(const struct stage *s, int at, struct err *e)
     const struct axis *x = &s->axis[at];
     bool inside = false;
     for (int i = at + 1; i < s->n_axes; i++) {
-        if (s->axis[i].ann == LOOP_VECTORIZE)
-            return err_set(e, ERR_STEP, "%s has two vectorized loops: %s and %s", s->name, x->name,
-                           s->axis[i].name);
+        if (s->axis[i].ann == LOOP_VECTORIZE) {
+            err_set(e, ERR_STEP, "%s would have two vectorized loops: %s and %s", s->name, x->name,
+                    s->axis[i].name);
+            return err_fix(e, "drop or edit the step that vectorizes one of them");
+        }
         inside = inside || s->axis[i].ann != LOOP_UNROLL;
     }
     return inside ? refuse_inside(s, at, e) : check_vector_extent(s, x, e);
