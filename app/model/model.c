@@ -299,6 +299,12 @@ int model_code(enum view v)
     return v == VIEW_C ? CODE_C : v == VIEW_ASM ? CODE_ASM : v == VIEW_SASS ? CODE_SASS : -1;
 }
 
+bool model_code_is_current(const struct model *m, enum view v)
+{
+    const struct code_text *c = model_code(v) >= 0 ? &m->code[model_code(v)] : NULL;
+    return !c || (c->have && c->tag == model_tag(m));
+}
+
 bool model_lit(const struct model *m, enum view v, int i)
 {
     if (v == VIEW_GRAPH)

@@ -273,6 +273,8 @@ bool model_loop_around(const struct model *m, const struct stage **stage, int *a
 struct cursor_subject model_subject(const struct model *m);
 /* Returns the enum code_kind that a view shows; -1: none. */
 int model_code(enum view v);
+/* Whether a view shows no code, or the code of the current state, and none is still being made. */
+bool model_code_is_current(const struct model *m, enum view v);
 /* Whether to highlight line i of a view.  A view of code highlights the loop under or around the
  * cursor of the nest.  If the code lacks this loop (vector lanes, unrolled, one iteration), it
  * highlights the next enclosing loop of the stage, or else the next inner one.  The view of the
@@ -300,7 +302,8 @@ void model_clear_message(struct model *m);
 
 /* while help is open without a prompt, the screen calls view_help_key instead */
 void model_key(struct model *m, int key);
-/* Performs the waiting key if the focused view has its code now.  Returns whether it did. */
+/* Performs the waiting key if the focused view has its code now; drops it if the cursor is no
+ * longer in a view of code.  Returns whether it was performed. */
 bool model_wake(struct model *m);
 void model_paste(struct model *m, const char *text);
 /* The command `source`: runs the lines of a file as if they were pasted. */

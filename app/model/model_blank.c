@@ -155,8 +155,6 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
-#define LISTED "; it could be `"  /* what stands before the first line that a reason lists */
-
 /* Whether the held step of s applies again when `step` is inserted before it. */
 static bool step_repairs(const struct state *s, const char *step)
 {
@@ -185,6 +183,8 @@ bool model_held_is_made(const struct state *s)
     }
     return parts > 1;
 }
+
+#define LISTED "; it could be `"  /* what stands before the first line that a reason lists */
 
 /* Appends a line that repairs the held step under the cursor.  If its loop is divided as the step
  * would divide it, drops the step.  Else inserts the step that the reason proposes in parentheses,

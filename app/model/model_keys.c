@@ -468,19 +468,12 @@ static void say_unbound(struct model *m, int key)
     str_free(&says);
 }
 
-/* Whether the focused view shows code, and that of the current state is still being made. */
-static bool code_awaited(const struct model *m)
-{
-    int kind = m->session ? model_code(m->view[m->focus]) : -1;
-    return kind >= 0 && !(m->code[kind].have && m->code[kind].tag == model_tag(m));
-}
-
 /* Keys of a view of code act on the line under the cursor.  While these lines are not there yet,
  * stores the key, so that model_wake performs it when they have come. */
 static bool key_waits(struct model *m, const struct key_binding *b, int key)
 {
     struct str name = {0};
-    if (b->context != KEYS_CODE || !code_awaited(m))
+    if (b->context != KEYS_CODE || model_code_is_current(m, m->view[m->focus]))
         return false;
     key_text(&name, key);
     model_info(m, "%s waits for the code; any other key takes it back", str_text(&name));
@@ -491,14 +484,16 @@ static bool key_waits(struct model *m, const struct key_binding *b, int key)
 
 bool model_wake(struct model *m)
 {
+    enum key_context chain[KEYS_COUNT];
     int key = m->waiting;
-    if (!key || code_awaited(m))
+    bool there = key && !m->prompt.open && m->overlay == OVERLAY_NONE
+              && model_contexts(m, chain) > 0 && chain[0] == KEYS_CODE;
+    if (there && !model_code_is_current(m, m->view[m->focus]))
         return false;
-    m->waiting = 0;
-    if (!m->session || model_code(m->view[m->focus]) < 0)
-        return false;
-    model_key(m, key);
-    return true;
+    m->waiting = 0;                       /* a paste or a click has gone elsewhere, or: now */
+    if (there)
+        model_key(m, key);
+    return there;
 }
 
 static void key_binding(struct model *m, int key)

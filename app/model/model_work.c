@@ -151,10 +151,8 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
     if (lane == LANE_MEASURE)
         return desired_measurement(m, out);
     for (int v = 0; v < VIEW_COUNT; v++) {
-        int i = model_code((enum view)v);
-        bool current = i < 0 || (m->code[i].have && m->code[i].tag == out->tag);
-        if (view_shown(m, (enum view)v) && !current) {
-            out->kind = (enum job_kind)(JOB_C + i);
+        if (view_shown(m, (enum view)v) && !model_code_is_current(m, (enum view)v)) {
+            out->kind = (enum job_kind)(JOB_C + model_code((enum view)v));
             return true;
         }
     }

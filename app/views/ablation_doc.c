@@ -14,11 +14,12 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
     ablation_print(&worth, row);
     bool beside = text_width(row->text) <= width - WORTH - 4
                && text_width(str_text(&worth)) < WORTH;
+    enum style style = v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN;
     doc_printf(d, STYLE_DIM, "%3d ", row->step);
     if (beside) {
-        doc_fit(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), WORTH);
+        doc_fit(d, style, str_text(&worth), WORTH);
     } else {                              /* the step gets rows of its own, below */
-        doc_wrap(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), width, 4);
+        doc_wrap(d, style, str_text(&worth), width, 4);
         doc_pad(d, 4);
     }
     doc_wrap(d, STYLE_PLAIN, row->text, width, beside ? WORTH + 4 : 6);

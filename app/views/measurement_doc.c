@@ -193,9 +193,8 @@ static void put_roofline(struct doc *d, const struct measurement *m,
                          const struct measurement_look *k)
 {
     const struct graph *g = k->program->base;
-    struct roof_step here = {0};
+    struct roof_step here = { .algorithm = k->program->n_algorithms > 0 };
     struct str text = {0}, doubts = {0};
-    here.algorithm = k->program->n_algorithms > 0;
     roofline_of(k->model, g->flops, g->bytes, m, &here.r);
     if (here.r.bound <= 0 || here.r.gflops <= 0)
         return;

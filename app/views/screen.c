@@ -205,8 +205,7 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
 static void follow_heat(struct model *m, int height)
 {
     struct pane_doc *p = &m->pane[VIEW_ASM];
-    const struct code_text *c = &m->code[CODE_ASM];
-    if (!m->to_hot || !c->have || c->tag != model_tag(m) || m->hot < 0)
+    if (!m->to_hot || !model_code_is_current(m, VIEW_ASM) || m->hot < 0)
         return;
     doc_scroll_to(&p->doc, &p->scroll, m->hot, height);
     p->scroll.top = m->hot;
@@ -350,8 +349,10 @@ void screen_refresh(struct model *m)
     if (m->frame.too_small)
         return;
     refresh_panes(m);
-    if (model_wake(m))
-        refresh_panes(m);
+    if (model_wake(m)) {
+        screen_refresh(m);
+        return;
+    }
     model_preview_update(m);
     if (view_preview_pane(m) >= 0)
         refresh(m, DOC_PREVIEW, m->frame.pane[view_preview_pane(m)], view_preview_build,

@@ -452,6 +452,8 @@ static void draw_bar(struct model *m, struct grid *g)
     for (int c = 0; c < n; c++)
         for (int i = 0; i < key_binding_count(); i++) {
             const struct key_binding *b = key_binding_get(i);
+            if (b->context != chain[c] || !b->label[0] || x + bar_width(b) > right)
+                continue;
             bool other = chain[0] == KEYS_ACCESS && b->context == KEYS_NEST;
             bool cure = b->context == KEYS_LENS && streq(b->line, "lens apply");
             bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
@@ -460,7 +462,7 @@ static void draw_bar(struct model *m, struct grid *g)
                      || key_binding_shadowed(chain, n, b) || model_key_refused(m, b)
                      || (cure && !model_lens_on_cure(m))
                      || (search && !m->tuner.out) || (text && m->marking.state < 0);
-            if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
+            if (!skip)
                 x = draw_bar_key(m, g, x, b);
         }
     x = right + 1;

@@ -28,12 +28,13 @@ struct libraries {
 };
 
 /* A network that a job measures instead of one program. asked_flops: FLOPs of the operators'
- * definitions; needed_flops: FLOPs that the results need (func_needed); bounding_flops: those of
- * them that bound the time (func_bounding); result_bytes: bytes of the outputs. sums: a slow
- * function that returns how many values the reductions accumulate (func_sums); check: whether the
- * results in the runner are right. */
+ * definitions; needed_flops: FLOPs that the results need (func_needed); result_bytes: bytes of the
+ * outputs. Slow functions: bounding: returns how many of needed_flops bound the time
+ * (func_bounding); sums: returns how many values the reductions accumulate (func_sums). check:
+ * whether the results in the runner are right. */
 struct measure_many {
-    double asked_flops, needed_flops, bounding_flops, result_bytes;
+    double asked_flops, needed_flops, result_bytes;
+    double (*bounding)(const struct measure_job *j);
     double (*sums)(const struct measure_job *j);
     bool (*check)(struct measure_job *j, struct err *e);
     void *ctx;

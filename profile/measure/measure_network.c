@@ -356,6 +356,18 @@ static bool time_calls(struct net_run *r, int times, struct err *e)
     return true;
 }
 
+/* Returns how many of the FLOPs of all calls bound their time (func_bounding). */
+static double bounding_of(const struct measure_job *j)
+{
+    const struct net_run *r = j->many->ctx;
+    double flops = 0;
+    for (int i = 0; i < r->module->n_calls; i++) {
+        const struct network_task *t = &r->net->task[r->net->call[i].task];
+        flops += func_bounding(t->func, func_needed(t->func, t->program->base->flops));
+    }
+    return flops;
+}
+
 /* Returns how many values the reductions of all calls accumulate (func_sums). */
 static double sums_of(const struct measure_job *j)
 {
@@ -416,13 +428,12 @@ static bool fits_memory(const struct net_run *r, struct err *e)
 /* Returns what the sampling needs to know about the network. */
 static struct measure_many work_of(struct net_run *r)
 {
-    struct measure_many all = { .sums = sums_of, .check = right_again, .ctx = r };
+    struct measure_many all = { .bounding = bounding_of, .sums = sums_of, .check = right_again,
+                                .ctx = r };
     for (int i = 0; i < r->module->n_calls; i++) {
         const struct network_task *t = &r->net->task[r->net->call[i].task];
-        double needed = func_needed(t->func, t->program->base->flops);
         all.asked_flops += t->program->base->flops;
-        all.needed_flops += needed;
-        all.bounding_flops += func_bounding(t->func, needed);
+        all.needed_flops += func_needed(t->func, t->program->base->flops);
     }
     for (int b = 0; b < r->module->n_buffers; b++)
         if (r->net->buffer[b].role == NETWORK_OUTPUT)

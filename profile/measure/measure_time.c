@@ -31,12 +31,6 @@ static double needed_flops(const struct measure_job *j)
     return func_needed(j->func, j->program->base->flops);
 }
 
-/* Returns how many of these FLOPs a core cannot execute beside others (func_bounding). */
-static double bounding_flops(const struct measure_job *j)
-{
-    return j->many ? j->many->bounding_flops : func_bounding(j->func, needed_flops(j));
-}
-
 static int cores_of(const struct measure_job *j)
 {
     return j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
@@ -104,8 +98,20 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
     return true;
 }
 
-/* Stores the peak in GFLOP/s, or the reason why it is missing. If the ceiling is slower than the
- * kernel without the additions that run beside multiply-adds, something disturbed the ceiling. */
+/* Whether a core with this ceiling can be as fast as the kernel was.  The FLOPs that do not bound
+ * the time run beside others (func_bounding); they are counted only if the kernel was faster. */
+static bool may_be(const struct measure_job *j, double peak)
+{
+    double most = MOST_FRACTION * peak, needed;
+    if (j->m->executed_gflops <= most)
+        return true;
+    needed = needed_flops(j);
+    return (j->many ? j->many->bounding(j) : func_bounding(j->func, needed))
+         * j->m->executed_gflops <= most * needed;
+}
+
+/* Stores the peak in GFLOP/s, or the reason why it is missing. If no core with this ceiling can be
+ * as fast as the kernel was, something disturbed the ceiling. */
 static void take_peak(struct measure_job *j, double peak)
 {
     struct measurement *m = j->m;
@@ -114,8 +120,7 @@ static void take_peak(struct measure_job *j, double peak)
     } else if (peak > beyond(j)) {
         snprintf(m->peak_reason, sizeof m->peak_reason,
                  "the sampled FMA ceiling (%.3g GFLOP/s) is beyond any machine's", peak);
-    } else if (peak > 0 && bounding_flops(j) * m->executed_gflops
-                           <= MOST_FRACTION * peak * needed_flops(j)) {
+    } else if (peak > 0 && may_be(j, peak)) {
         m->peak_gflops = peak;
         m->peak_fraction = m->executed_gflops / peak;
     } else if (peak > 0) {

@@ -6,10 +6,11 @@
 #include "profile/machine/roofline.h"
 #include "sessions/report/chart.h"
 
+#define ROOFLINE_BESIDE "Winograd's additions can run beside multiply-adds"
+
 /* A timed step.  `position`: its row in the ledger; 0: the operator without steps.  `step`: its
  * text, owned by the history.  `here`: whether its state is the current one.  `algorithm`: it
  * computes by Winograd, and may pass the FMA ceiling; ROOFLINE_BESIDE says why. */
-#define ROOFLINE_BESIDE "Winograd's additions can run beside multiply-adds"
 struct roof_step {
     int position, threads;
     const char *step;

@@ -286,6 +286,38 @@ static void additions_may_pass_the_ceiling(void **state)
     }
 }
 
+static double half_of_them(const struct measure_job *j)
+{
+    return 0.5 * j->many->needed_flops;
+}
+
+static double no_sums(const struct measure_job *j)
+{
+    return 0 * j->many->needed_flops;
+}
+
+/* The same for a network: 100 GFLOP/s against a ceiling of 50, which half of them must not pass. */
+static void additions_of_networks_may_pass_the_ceiling(void **state)
+{
+    static const struct { double ceiling; bool known; } row[] = {
+        { 50, true }, { 48, true }, { 47, false }, { 100, true },
+    };
+    const struct measure_many many = { .asked_flops = 1e6, .needed_flops = 1e6, .result_bytes = 4,
+                                       .bounding = half_of_them, .sums = no_sums };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct measure_opts o = { .meters = METER_CLOCK, .threads = 1 };
+        struct samples s = scripted(1e-5, CEILING_FLOPS / (1e9 * row[i].ceiling), 10);
+        struct measurement m;
+        struct measure_job j;
+        struct err e;
+        job_start(&j, &m, GMM, &o);
+        j.many = &many;
+        assert_true(measure_take(&j, &s, &e));
+        assert_true(near(m.peak_fraction, row[i].known ? 100 / row[i].ceiling : 0));
+    }
+}
+
 static void options_of_the_clock_are_stored(void **state)
 {
     struct machine one = machine;
@@ -573,6 +605,7 @@ int main(void)
         cmocka_unit_test(phases_are_told), cmocka_unit_test(summaries_become_latencies),
         cmocka_unit_test(peaks_are_believed_or_not),
         cmocka_unit_test(additions_may_pass_the_ceiling),
+        cmocka_unit_test(additions_of_networks_may_pass_the_ceiling),
         cmocka_unit_test(options_of_the_clock_are_stored),
         cmocka_unit_test(impossible_times_are_refused), cmocka_unit_test(devices_have_a_peak),
         cmocka_unit_test(baselines_are_timed_in_turns),
