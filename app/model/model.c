@@ -240,7 +240,7 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis)
     return loop_of(model_program(m), doc_at(&p->doc, &p->scroll), p->scroll.item, stage, axis);
 }
 
-struct nest_loop { const struct stage *stage; int axis; };
+struct nest_loop { const struct stage *stage; int axis, number; };
 
 /* Lists the loop under the cursor of the nest and the loops around it, inner ones first, at most
  * max.  Returns their number.  The loops are found in the text, because a nest can have several
@@ -249,6 +249,7 @@ struct nest_loop { const struct stage *stage; int axis; };
 static int loops_around(const struct model *m, struct nest_loop *out, int max)
 {
     const struct pane_doc *p = &m->pane[VIEW_NEST];
+    bool current = p->stamp == m->stamp;
     size_t indent = SIZE_MAX;
     int n = 0;
     for (int i = p->scroll.cursor; i >= 0 && i < p->doc.lines.len && indent > 0; i--) {
@@ -256,28 +257,38 @@ static int loops_around(const struct model *m, struct nest_loop *out, int max)
         size_t here = strspn(l->text, " ");
         int k = i < p->scroll.cursor ? l->n_items - 1
               : p->scroll.item < l->n_items ? p->scroll.item : 0;
-        for (; here < indent && k >= 0 && n < max; k--)
+        for (; here < indent && k >= 0 && n < max; k--) {
+            out[n].number = current && k < l->n_items ? l->item[k].number : 0;
             n += loop_of(model_program(m), l, k, &out[n].stage, &out[n].axis);
+        }
         indent = here < indent ? here : indent;
     }
     return n;
 }
 
-bool model_loop_around(const struct model *m, const struct stage **stage, int *axis)
+bool model_loop_around(const struct model *m, const struct stage **stage, int *axis, int *number)
 {
     struct nest_loop inner;
     if (loops_around(m, &inner, 1) == 0)
         return false;
     *stage = inner.stage;
     *axis = inner.axis;
+    *number = inner.number;
     return true;
 }
 
-/* Whether loop k of the code, or a loop that encloses it, is axis a of node n. */
-static bool has_loop(const struct code_lines *lines, int k, int n, const char *a)
+/* Whether x, a loop of the code, is a loop of node n: loop `number` of the nest, or, if that is 0,
+ * one of axis a. */
+static bool is_loop(const struct code_loop *x, int number, int n, const char *a)
 {
-    for (; k >= 0; k = lines->loop[k].parent)
-        if (lines->loop[k].node == n && strcaseeq(lines->loop[k].axis, a))
+    return number > 0 ? x->number == number : x->node == n && strcaseeq(x->axis, a);
+}
+
+/* Whether line i of the code is in a loop for which is_loop holds. */
+static bool has_loop(const struct code_lines *lines, int i, int number, int n, const char *a)
+{
+    for (int k = lines->of[i]; k >= 0; k = lines->loop[k].parent)
+        if (is_loop(&lines->loop[k], number, n, a))
             return true;
     return false;
 }
@@ -313,6 +324,7 @@ bool model_lit(const struct model *m, enum view v, int i)
     struct nest_loop around[MAX_DIMS * 4];
     if (!c || !c->have || i < 0 || i >= c->lines.n)
         return false;
+    bool current = model_code_is_current(m, v);
     int n = loops_around(m, around, COUNT_OF(around));
     if (n == 0)
         return false;
@@ -322,9 +334,10 @@ bool model_lit(const struct model *m, enum view v, int i)
         if (a < n && around[a].stage != s)
             continue;
         const char *name = s->axis[a < n ? around[a].axis : axis + 1 + a - n].name;
+        int number = a < n && current ? around[a].number : 0;
         for (int k = 0; k < c->lines.n_loops; k++)
-            if (c->lines.loop[k].node == node && strcaseeq(c->lines.loop[k].axis, name))
-                return has_loop(&c->lines, c->lines.of[i], node, name);
+            if (is_loop(&c->lines.loop[k], number, node, name))
+                return has_loop(&c->lines, i, number, node, name);
     }
     return false;
 }

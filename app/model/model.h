@@ -140,6 +140,7 @@ struct model {
     char step_stage[64], step_axis[64];  /* loop of the last step or jump; the nest scrolls to it */
     /* if not "": the nest scrolls to this access and not to a loop; step_axis is its tensor */
     char step_access[256];
+    int step_number;  /* if not 0: step_axis is the loop with this number (struct tree) */
     bool to_misses;  /* whether the profile scrolls to the access under the nest's cursor */
     bool to_loop;  /* whether the nest scrolls to step_axis even if the cursor is in step_stage */
     char to_tensor[64];                  /* tensor to which the layout view scrolls; "": none */
@@ -266,8 +267,9 @@ struct ledger_row *model_ledger(const struct model *m, int *n);
  * there. */
 bool model_loop(const struct model *m, const struct stage **stage, int *axis);
 /* Like model_loop, but where an access or a tile is under the cursor, finds the innermost loop
- * around it. */
-bool model_loop_around(const struct model *m, const struct stage **stage, int *axis);
+ * around it.  *number: this loop in the lowered program (struct tree); 0: the nest on the screen is
+ * of an earlier state. */
+bool model_loop_around(const struct model *m, const struct stage **stage, int *axis, int *number);
 /* Returns the subject of the views: the tensor of the row under the cursor if the profile or the
  * layout view has the focus, else the object under the cursor of the nest. */
 struct cursor_subject model_subject(const struct model *m);
@@ -276,7 +278,8 @@ int model_code(enum view v);
 /* Whether a view shows no code, or the code of the current state, and none is still being made. */
 bool model_code_is_current(const struct model *m, enum view v);
 /* Whether to highlight line i of a view.  A view of code highlights the loop under or around the
- * cursor of the nest.  If the code lacks this loop (vector lanes, unrolled, one iteration), it
+ * cursor of the nest: of a loop that is cut into copies, this copy, if nest and code are of the
+ * current state.  If the code lacks this loop (vector lanes, unrolled, one iteration), it
  * highlights the next enclosing loop of the stage, or else the next inner one.  The view of the
  * graph highlights the operands and consumers of the tensor under the cursor. */
 bool model_lit(const struct model *m, enum view v, int i);

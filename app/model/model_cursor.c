@@ -30,7 +30,7 @@ bool model_blame(struct model *m, const char *arg)
     char name[64] = "", loop[64] = "";
     const struct program *p = model_program(m);
     const struct stage *s;
-    int axis;
+    int axis, number;
     bool code = !arg[0] && model_view[focused_view(m)].context == KEYS_CODE;
     if (code && !line_leads(m, KEYS_CODE))
         return model_say_error(m, "this line belongs to no loop of the nest", "");
@@ -44,7 +44,7 @@ bool model_blame(struct model *m, const char *arg)
         axis = s ? stage_axis(s, loop) : -1;
         if (axis < 0)
             return model_say_error(m, "blame: there is no such loop", "blame STAGE LOOP");
-    } else if (arg[0] || !(model_loop(m, &s, &axis) || model_loop_around(m, &s, &axis))) {
+    } else if (arg[0] || !(model_loop(m, &s, &axis) || model_loop_around(m, &s, &axis, &number))) {
         return model_say_error(m, "blame: no loop is named",
                                "blame STAGE LOOP, or a cursor on a line of a loop");
     }
@@ -111,6 +111,7 @@ bool model_loop_of(struct model *m)
         return layout_of(m, l->stage);
     snprintf(m->step_stage, sizeof m->step_stage, "%s", l->stage);
     snprintf(m->step_axis, sizeof m->step_axis, "%s", l->loop ? l->loop : "");
+    m->step_number = l->number;
     m->to_loop = true;
     m->pane[VIEW_NEST].stamp = 0;
     jump_to(m, VIEW_NEST);
@@ -194,6 +195,7 @@ bool model_access_of(struct model *m)
                  l->loop ? l->loop : l->stage);
         return model_say_error(m, why, "");
     }
+    m->step_number = 0;
     m->step_stage[0] = 0;                /* the access can be in any stage */
     snprintf(m->step_axis, sizeof m->step_axis, "%s", l->stage);
     snprintf(m->step_access, sizeof m->step_access, "%s", text);

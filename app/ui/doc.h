@@ -9,9 +9,9 @@
 #include "kernels/base/vec.h"
 
 /* A selectable word of a line: `len` columns from column `col` on. If the word begins an access to
- * memory, `name` is the tensor, and `access` the text of the whole access; else `access` is
- * NULL. */
-struct doc_item { const char *name; int col, len; const char *access; };
+ * memory, `name` is the tensor, and `access` the text of the whole access; else `access` is NULL.
+ * number: for a loop, its number (struct tree); 0: it has none. */
+struct doc_item { const char *name; int col, len; const char *access; int number; };
 
 struct line {
     const char *text;
@@ -19,6 +19,7 @@ struct line {
     int id;                                     /* number of the line's object; -1: no object */
     const char *stage;                   /* the stage or tensor of this line, or NULL */
     const char *loop;                    /* the loop or the access of this line, or NULL */
+    int number;                          /* in code, the loop's number (struct tree); 0: none */
     int n_items;
     const struct doc_item *item;
     int stays;  /* number of columns at the left that do not scroll sideways, in a wide pane */

@@ -258,11 +258,11 @@ static void follow_loop(struct model *m, enum view v, int height)
 {
     struct pane_doc *p = &m->pane[v];
     const struct stage *s;
-    int axis, first = -1;
+    int axis, number, first = -1;
     char now[sizeof m->lit];
-    if (model_code(v) < 0 || !model_loop_around(m, &s, &axis))
+    if (model_code(v) < 0 || !model_loop_around(m, &s, &axis, &number))
         return;
-    snprintf(now, sizeof now, "%s %s %d %u", s->name, s->axis[axis].name, (int)v,
+    snprintf(now, sizeof now, "%s %s %d %d %u", s->name, s->axis[axis].name, number, (int)v,
              m->code[model_code(v)].made);
     if (m->stays)
         strcpy(m->lit, now);

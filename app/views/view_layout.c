@@ -38,7 +38,7 @@ static void add_tensor(struct doc *d, const struct program *prog, int t, int wid
         if (i > first)
             continue;
         const char *at = strstr(l->text, name);
-        struct doc_item item = {name, at ? (int)(at - l->text) : 0, (int)strlen(name), NULL};
+        struct doc_item item = {name, at ? (int)(at - l->text) : 0, (int)strlen(name), NULL, 0};
         memset((unsigned char *)l->style, STYLE_STRONG, strlen(l->text));
         l->item = ARENA_DUP(d->arena, &item, 1);
         l->n_items = 1;

@@ -6,8 +6,9 @@
 #include <string.h>
 
 /* The place of the cursor, as names, because names stay the same after a step. axis: the loop, or
- * the tensor of the access. line: the line, for the case that the names are gone. */
-struct loop_place { char stage[64], axis[64], access[256]; int line; };
+ * the tensor of the access. line: the line, for the case that the names are gone.  number: the loop
+ * in the nest that is shown (struct tree), for a jump to it; 0: a loop with this name. */
+struct loop_place { char stage[64], axis[64], access[256]; int line, number; };
 
 static struct loop_place place_of(const struct pane_doc *p)
 {
@@ -37,15 +38,15 @@ static int kinship(const char *a, const char *old)
 
 /* Returns how close a selectable word is to the word on which the cursor was. For an access, 3: its
  * text begins with the text of the old access (the simulator shortens long texts); 2: it is an
- * access to the same tensor; 0: it is another access. For a loop, see kinship. A loop and an
- * access: 0. */
+ * access to the same tensor; 0: it is another access. For a loop, see kinship. A loop with
+ * the number of the place: 4.  A loop and an access: 0. */
 static int likeness(const struct doc_item *it, const struct loop_place *at)
 {
     if (!it->access != !at->access[0])
         return 0;
     if (it->access)
         return str_starts(it->access, at->access) ? 3 : streq(it->name, at->axis) ? 2 : 0;
-    return kinship(it->name, at->axis);
+    return at->number > 0 && it->number == at->number ? 4 : kinship(it->name, at->axis);
 }
 
 /* Puts the cursor on the same loop or access; if there is none, on the closest one (likeness); if
@@ -109,9 +110,10 @@ static const char *axis_name(const struct program *prog, int node, const char *v
 }
 
 /* Makes the loop variables in a printed row selectable. *in_names: whether the row begins inside of
- * the list of variables of a `for`; set for the next row. */
+ * the list of variables of a `for`; *number: the number of the first loop of the row.  Both are set
+ * for the next row. */
 static void find_items(struct doc *d, struct line *l, const struct program *prog, int node,
-                       bool *in_names)
+                       bool *in_names, int *number)
 {
     VEC(struct doc_item) items = {0};
     size_t at = strspn(l->text, " ");
@@ -126,7 +128,8 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
             *in_names = false;
         const char *axis = *in_names && n > 0 ? axis_name(prog, node, var) : NULL;
         if (axis)
-            vec_push(&items, (struct doc_item){axis, (int)at, (int)n, NULL});
+            vec_push(&items, (struct doc_item){axis, (int)at, (int)n, NULL, *number});
+        *number += *in_names && n > 0;
         at += n + strspn(l->text + at + n, ", ");
     }
     l->n_items = items.len;
@@ -149,7 +152,7 @@ static void find_accesses(struct doc *d, struct line *l, const char *whole, cons
             size_t from = (size_t)(at - *row), room = n - from;
             vec_push(&items, (struct doc_item){
                 arena_strndup(d->arena, at, name), (int)(indent + from),
-                (int)(all < room ? all : room), arena_strndup(d->arena, at, all) });
+                (int)(all < room ? all : room), arena_strndup(d->arena, at, all), 0 });
         }
     *row += n + strspn(*row + n, " ");
     l->n_items = items.len;
@@ -174,7 +177,7 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
                      int width)
 {
     const struct program *prog = model_program(m);
-    int state = 0, node = lines->node[i];
+    int state = 0, node = lines->node[i], number = lines->number[i];
     bool in_names = false;
     const char *row_text = lines->text[i];
     bool has_accesses = model_has_accesses(lines, i);
@@ -183,18 +186,18 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
         struct line *l = &d->lines.data[row];
         l->stage = node >= 0 ? prog->stage[node]->name : NULL;
         if (lines->axis[i])
-            find_items(d, l, prog, node, &in_names);
+            find_items(d, l, prog, node, &in_names, &number);
         else if (has_accesses)
             find_accesses(d, l, lines->text[i], &row_text);
     }
 }
 
-/* Moves the cursor to the loop or access of m->step_stage, step_axis and step_access, which a
- * command or a typed step has set. If there is no such loop or access, moves it to the first loop
- * of the stage. */
+/* Moves the cursor to the loop or access of m->step_stage, step_axis, step_access and step_number,
+ * which a command or a typed step has set. If there is no such loop or access, moves it to the
+ * first loop of the stage. */
 static void go_to_step(const struct model *m, struct pane_doc *p)
 {
-    struct loop_place at = {.line = p->scroll.cursor};
+    struct loop_place at = {.line = p->scroll.cursor, .number = m->step_number};
     snprintf(at.stage, sizeof at.stage, "%s", m->step_stage);
     snprintf(at.axis, sizeof at.axis, "%s", m->step_axis);
     snprintf(at.access, sizeof at.access, "%s", m->step_access);
@@ -220,6 +223,14 @@ static void show_nest(struct pane_doc *p, int height)
         end++;
     if (end > p->scroll.top + height)
         p->scroll.top = end - height < first ? end - height : first;
+}
+
+/* After a jump to a loop in the lower third of the pane or below it, scrolls so that the body of
+ * the loop is visible, too. */
+static void show_body(struct pane_doc *p, int height)
+{
+    if (p->scroll.cursor >= p->scroll.top + height * 2 / 3)
+        p->scroll.top = p->scroll.cursor > height / 4 ? p->scroll.cursor - height / 4 : 0;
 }
 
 void view_nest_build(struct model *m, struct pane_doc *p, int width)
@@ -252,7 +263,10 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
         restore_place(p, &at);
     }
     show_nest(p, m->frame.pane[PANE_MAIN].h - 1);
+    if (m->to_loop)
+        show_body(p, m->frame.pane[PANE_MAIN].h - 1);
     m->step_stage[0] = m->step_access[0] = 0;
+    m->step_number = 0;
     m->to_loop = false;
 }
 

@@ -169,6 +169,7 @@ static void put_place(const struct model *m, struct line *l, const struct code_t
         return;
     l->stage = p->stage[node]->name;
     l->loop = c->lines.loop[loop].axis;
+    l->number = c->lines.loop[loop].number;
 }
 
 /* Adds "loop I of Conv: 92 % of executed instructions; 36 instructions, in KW KH W.0 H".

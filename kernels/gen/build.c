@@ -100,6 +100,7 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
     c->var = t->var;
     c->axis = t->axis;
     c->node = t->node;
+    c->number = t->number;
     c->reduce = t->reduce;
     c->n_prefetch = t->n_prefetch;
     c->prefetch = t->prefetch;

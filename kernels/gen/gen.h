@@ -51,8 +51,9 @@ struct gen_work {
 };
 
 /* A loop of the C code. node: its node in the graph; axis: its name in steps; trips: the greatest
- * number of iterations; parent: the enclosing loop, or -1. */
-struct code_loop { int node; const char *axis; int64_t trips; int parent; };
+ * number of iterations; parent: the enclosing loop, or -1; number: the loop in the lowered program
+ * (struct tree). */
+struct code_loop { int node; const char *axis; int64_t trips; int parent, number; };
 /* The loops of a text of n lines (C or machine code), outer loops before inner ones.  of[i]: the
  * innermost loop that contains line i (counted from 0), or -1.  source[i]: for machine code, the
  * source line from which line i was compiled; NULL: it is not known.  `source` itself is NULL if no

@@ -82,6 +82,7 @@ struct code {
     bool reduce;
     const char *axis;
     int node;                             /* FOR: the node that the loop belongs to */
+    int number;                           /* FOR: the loop in the tree (struct tree) */
     int n_prefetch;
     const struct prefetch *prefetch;
     const struct expr *cond;              /* IF: the condition */

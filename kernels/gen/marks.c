@@ -1,5 +1,5 @@
-/* A mark is a line of its own that begins with GEN_MARK: "NODE TRIPS AXIS" follows where a loop
- * begins, and nothing where it ends. Wrapping and joining of the text keep such lines. */
+/* A mark is a line of its own that begins with GEN_MARK: "NODE NUMBER TRIPS AXIS" follows where a
+ * loop begins, and nothing where it ends. Wrapping and joining of the text keep such lines. */
 #include "kernels/gen/gen_impl.h"
 
 #include <stdlib.h>
@@ -21,6 +21,7 @@ static void read_mark(struct mark_reader *r, const char *text, size_t len)
         return;
     }
     struct code_loop x = { .node = (int)strtol(text, &end, 10), .parent = r->now };
+    x.number = (int)strtol(end, &end, 10);
     x.trips = strtoll(end, &end, 10);
     end += *end == ' ';
     x.axis = arena_strndup(r->a, end, len - (size_t)(end - text));

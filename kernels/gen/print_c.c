@@ -222,7 +222,7 @@ static bool accumulates(const struct emit *m, const struct block *b)
 static void mark_begin(struct emit *m, const struct code *c)
 {
     if (m->u->opts->marks)
-        str_printf(m->out, "%c%d %.0f %s\n", GEN_MARK, c->node, code_trips(c),
+        str_printf(m->out, "%c%d %d %.0f %s\n", GEN_MARK, c->node, c->number, code_trips(c),
                    c->axis ? c->axis : "");
 }
 

@@ -162,8 +162,27 @@ void low_unbind(struct low *w, int tensor)
         vec_clear(&w->rebound);
 }
 
+/* Returns t with numbers for its loops; *loops: the number of loops before t. */
+static const struct tree *numbered(struct low *w, const struct tree *t, int *loops)
+{
+    if (t->kind == TREE_STORE)
+        return t;
+    struct tree *copy = ARENA_DUP(w->arena, t, 1);
+    const struct tree **kid = ARENA_ARRAY(w->arena, const struct tree *, t->n_kids);
+    if (t->kind == TREE_LOOP)
+        copy->number = ++*loops;
+    for (int i = 0; i < t->n_kids; i++)
+        kid[i] = numbered(w, t->kid[i], loops);
+    copy->kid = kid;
+    return copy;
+}
+
 const struct func *low_func(struct low *w, const struct kids *roots)
 {
+    const struct tree **root = ARENA_ARRAY(w->arena, const struct tree *, roots->len);
+    int loops = 0;
+    for (int i = 0; i < roots->len; i++)
+        root[i] = numbered(w, roots->data[i], &loops);
     struct func *f = ARENA_NEW(w->arena, struct func);
     f->pool = w->in->pool;
     f->graph = w->in->graph;
@@ -173,7 +192,7 @@ const struct func *low_func(struct low *w, const struct kids *roots)
         f->n_params++;
     f->autovectorize = w->in->autovectorize;
     f->n_roots = roots->len;
-    f->root = ARENA_DUP(w->arena, roots->data, roots->len);
+    f->root = root;
     return f;
 }
 

@@ -35,14 +35,18 @@ struct printer {
     VEC(const char *) text;
     VEC(int) node;
     VEC(const char *) axis;
+    VEC(int) number;
 };
 
-static void add_line(struct printer *pr, int depth, struct str *line, int node, const char *axis)
+/* Adds a line of a node. loop: the first loop of the line, or NULL. */
+static void add_line(struct printer *pr, int depth, struct str *line, int node,
+                     const struct tree *loop)
 {
     const char *text = arena_printf(pr->a, "%*s%s", 4 * depth, "", str_text(line));
     vec_push(&pr->text, text);
     vec_push(&pr->node, node);
-    vec_push(&pr->axis, axis);
+    vec_push(&pr->axis, loop ? loop->axis : NULL);
+    vec_push(&pr->number, loop ? loop->number : 0);
     str_free(line);
 }
 
@@ -127,7 +131,7 @@ static const struct tree *print_loops(struct printer *pr, const struct tree *t, 
     str_free(&ahead);
     str_free(&vars);
     str_free(&extents);
-    add_line(pr, depth, &line, first->node, first->axis);
+    add_line(pr, depth, &line, first->node, first);
     return t;
 }
 
@@ -209,9 +213,11 @@ struct tree_lines func_lines(struct arena *a, const struct func *f)
     out.text = ARENA_DUP(a, pr.text.data, pr.text.len);
     out.node = ARENA_DUP(a, pr.node.data, pr.node.len);
     out.axis = ARENA_DUP(a, pr.axis.data, pr.axis.len);
+    out.number = ARENA_DUP(a, pr.number.data, pr.number.len);
     vec_free(&pr.text);
     vec_free(&pr.node);
     vec_free(&pr.axis);
+    vec_free(&pr.number);
     return out;
 }
 

@@ -94,6 +94,9 @@ struct tree {
     enum loop_ann ann;
     bool reduce;
     const char *axis;  /* "O.1": the name of this loop in the schedule and in commands */
+    /* The place of this loop in the order in which the loops of the function are printed, from 1.
+     * The pieces of a cut loop have the same axis and different numbers. */
+    int number;
     int n_prefetch;
     const struct prefetch *prefetch;
     /* "N.0 = 2" if this tree begins a piece, of one iteration, of the cut loop N.0; or NULL */
@@ -148,9 +151,10 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
  *           for o.1 in vectorize(16):
  *               Conv[n][h.0][o.1] += Inp[...] * Ker[...]
  *
- * func_lines returns for each printed line its node and the axis name of its first loop (NULL for a
- * line without a loop); cursors use them.  Its arrays have n entries and live in a. */
-struct tree_lines { int n; const char **text; int *node; const char **axis; };
+ * func_lines returns for each printed line its node, and the axis name and number of its first loop
+ * (NULL and 0 for a line without a loop; the next loops of the line have the next numbers); cursors
+ * use them.  Its arrays have n entries and live in a. */
+struct tree_lines { int n; const char **text; int *node; const char **axis; int *number; };
 void func_print(struct str *out, const struct func *f);
 struct tree_lines func_lines(struct arena *a, const struct func *f);
 

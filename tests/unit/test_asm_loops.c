@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 /* M around K, and O beside M. */
-static const struct code_loop loop[] = { { 0, "M", 4, -1 }, { 0, "K", 100, 0 }, { 1, "O", 9, -1 } };
+static const struct code_loop loop[] = {
+    { 0, "M", 4, -1, 1 }, { 0, "K", 100, 0, 2 }, { 1, "O", 9, -1, 3 },
+};
 
 /* Each line begins with the loop by the line table and the loop that is right: '.', none. */
 static void check(const char *text)

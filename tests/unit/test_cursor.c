@@ -465,6 +465,70 @@ static void the_place_of_an_unrolled_loop(void **state)
     model_free(m);
 }
 
+/* How many lines of the C with "for (" are marked; *first: the first of them, or -1. */
+static int marked_loops(const struct model *m, int *first)
+{
+    const struct doc *d = &m->pane[VIEW_C].doc;
+    int n = 0;
+    *first = -1;
+    for (int i = d->lines.len - 1; i >= 0; i--) {
+        const struct line *l = &d->lines.data[i];
+        if (strstr(l->text, "for (long ") && model_lit(m, VIEW_C, l->id)) {
+            *first = i;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* In a nest that is cut into copies, Enter on a loop of the C goes to the copy that it is, and the
+ * C marks this copy, from the line with `for` on. */
+static void each_copy_of_a_loop_has_its_place(void **state)
+{
+    static const char *const lines[] = {
+        "set input_layout given", "layout set Inp_in \"N H W I\"", "layout set Conv \"N H W O\"",
+        "loop inline Inp", "loop split Conv W 2 4", "loop reorder Conv N H W.0 KH KW I W.1 O",
+        "loop cache_write Conv at=W.0", "loop unroll Conv W.1", "loop vectorize Conv O",
+    };
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=8 h=8 w=8 o=8 k=3 p=1");
+    int ranges = 0, copies = 0, first, number;
+    for (int i = 0; i < COUNT_OF(lines); i++)
+        if (!model_run(m, lines[i]))
+            fail_msg("%s: %s", lines[i], screen_of(m));
+    model_resize(m, 200, 60);
+    press(m, "4");
+    make_text(m, JOB_C);
+    struct pane_doc *c = &m->pane[VIEW_C];
+    for (int i = 0; i < c->doc.lines.len; i++) {
+        const char *kw = strstr(c->doc.lines.data[i].text, "for (long kw = ");
+        char want[64];
+        number = c->doc.lines.data[i].number;
+        if (!strstr(c->doc.lines.data[i].text, "for (long "))
+            continue;
+        press(m, "4");
+        c->scroll.cursor = i;
+        press(m, "Enter");
+        screen_refresh(m);
+        const struct pane_doc *nest = &m->pane[VIEW_NEST];
+        const struct line *at = doc_at(&nest->doc, &nest->scroll);
+        assert_int_equal(m->focus, PANE_MAIN);
+        assert_true(number > 0);
+        assert_int_equal(at->item[nest->scroll.item].number, number);
+        if (kw) {
+            snprintf(want, sizeof want, "kw in range(%c, %c)", kw[15], strstr(kw, " < ")[3]);
+            assert_non_null(strstr(at->text, want));
+            ranges++;
+        }
+        marked_loops(m, &first);
+        assert_int_equal(first, i);
+        copies += marked_loops(m, &first) == 1 && strstr(at->text, "for i in");
+    }
+    assert_int_equal(ranges, 2);
+    assert_int_equal(copies, 4);
+    model_free(m);
+}
+
 /* Nothing moves, and it is said why. */
 static void a_row_without_an_access_says_so(void **state)
 {
@@ -656,6 +720,7 @@ int main(void)
         cmocka_unit_test(layouts_open_from_other_views),
         cmocka_unit_test(loads_of_the_tensor_are_marked),
         cmocka_unit_test(the_place_of_an_unrolled_loop), cmocka_unit_test(the_nest_may_shrink),
+        cmocka_unit_test(each_copy_of_a_loop_has_its_place),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_goes_back_from_a_round_trip),

@@ -42,7 +42,7 @@ static void marks_become_loops(void **state)
     struct str text = { 0 };
     struct code_lines lines;
     (void)state;
-    str_printf(&text, "first\n%c3 16 N\nin n\n%c14 2 K.1\nin k\n%c\nin n again\n%c\nlast\n",
+    str_printf(&text, "first\n%c3 7 16 N\nin n\n%c14 12 2 K.1\nin k\n%c\nin n again\n%c\nlast\n",
                GEN_MARK, GEN_MARK, GEN_MARK, GEN_MARK);
     str_printf(&text, "%c\nend\n", GEN_MARK);
     gen_take_marks(a, &text, &lines);
@@ -54,6 +54,7 @@ static void marks_become_loops(void **state)
     assert_int_equal(lines.n_loops, 2);
     assert_true(lines.loop[0].node == 3 && lines.loop[0].trips == 16 && lines.loop[0].parent == -1);
     assert_true(lines.loop[1].node == 14 && lines.loop[1].trips == 2 && lines.loop[1].parent == 0);
+    assert_true(lines.loop[0].number == 7 && lines.loop[1].number == 12);
     assert_string_equal(lines.loop[0].axis, "N");
     assert_string_equal(lines.loop[1].axis, "K.1");
     assert_null(lines.source);

@@ -24,7 +24,7 @@ static const char assembly[] =
     "    dec    eax\n"
     "    jne    .L1\n"
     "    ret\n";
-static const struct code_loop loop[] = { { 0, "M", 4, -1 }, { 0, "K", 100, 0 } };
+static const struct code_loop loop[] = { { 0, "M", 4, -1, 1 }, { 0, "K", 100, 0, 2 } };
 static const int of[] = { -1, 0, 1, 1, 1, 1, -1 };
 static const struct code_lines lines = { 2, loop, 7, of, NULL };
 
@@ -59,7 +59,7 @@ static void the_hottest_loop(void **state)
 /* The outer loop has more instructions than its short inner one executes. */
 static void an_outer_loop_can_be_the_hottest(void **state)
 {
-    static const struct code_loop few[] = { { 0, "M", 4, -1 }, { 0, "K", 2, 0 } };
+    static const struct code_loop few[] = { { 0, "M", 4, -1, 1 }, { 0, "K", 2, 0, 2 } };
     static const int in[] = { -1, 0, 0, 0, 0, 1, 0 };
     static const struct code_lines seven = { 2, few, 7, in, NULL };
     struct hot_loops h = hot_loops_find(assembly, &seven);
@@ -108,7 +108,7 @@ static void broadcasts_are_rewritten(void **state)
     static const char text[] = "kernel:\n.L1:\n    vmulpd ymm0,ymm1,QWORD BCST [rdi]\n"
         "    vmulpd zmm0,zmm1,QWORD BCST [rdi+0x8]\n    vmulps xmm0,xmm1,DWORD BCST [rdi]\n"
         "    vcmpps k1,ymm1,DWORD BCST [rdi],0x1\n    vaddps ymm0,ymm1,YMMWORD PTR [rdi]\n";
-    static const struct code_loop once[] = { { 0, "K", 2, -1 } };
+    static const struct code_loop once[] = { { 0, "K", 2, -1, 1 } };
     static const int in[] = { -1, 0, 0, 0, 0, 0, 0 };
     static const struct code_lines seven = { 1, once, 7, in, NULL };
     struct port_pressure p;
