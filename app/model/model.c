@@ -1,5 +1,6 @@
 #include "app/model/model.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,7 @@ void model_show_session(struct model *m, struct session *s)
 void model_changed(struct model *m)
 {
     m->stamp++;
+    m->step_number = 0;
     if (!m->session)
         return;
     const struct history *h = m->session->history;
@@ -240,7 +242,9 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis)
     return loop_of(model_program(m), doc_at(&p->doc, &p->scroll), p->scroll.item, stage, axis);
 }
 
-struct nest_loop { const struct stage *stage; int axis, number; };
+/* A loop around the cursor of the nest, and the line of the nest with this loop.  number: see
+ * model_loop_around. */
+struct nest_loop { const struct stage *stage; int axis, number, line; };
 
 /* Lists the loop under the cursor of the nest and the loops around it, inner ones first, at most
  * max.  Returns their number.  The loops are found in the text, because a nest can have several
@@ -259,6 +263,7 @@ static int loops_around(const struct model *m, struct nest_loop *out, int max)
               : p->scroll.item < l->n_items ? p->scroll.item : 0;
         for (; here < indent && k >= 0 && n < max; k--) {
             out[n].number = current && k < l->n_items ? l->item[k].number : 0;
+            out[n].line = i;
             n += loop_of(model_program(m), l, k, &out[n].stage, &out[n].axis);
         }
         indent = here < indent ? here : indent;
@@ -277,18 +282,45 @@ bool model_loop_around(const struct model *m, const struct stage **stage, int *a
     return true;
 }
 
-/* Whether x, a loop of the code, is a loop of node n: loop `number` of the nest, or, if that is 0,
- * one of axis a. */
-static bool is_loop(const struct code_loop *x, int number, int n, const char *a)
+/* Returns the number of the last loop inside loop x of the nest. */
+static int last_inside(const struct model *m, const struct nest_loop *x)
 {
-    return number > 0 ? x->number == number : x->node == n && strcaseeq(x->axis, a);
+    const struct doc *d = &m->pane[VIEW_NEST].doc;
+    int first = x->line;
+    while (first > 0 && d->lines.data[first].more)
+        first--;
+    size_t indent = strspn(d->lines.data[first].text, " ");
+    for (int i = x->line + 1; i < d->lines.len; i++)
+        if (d->lines.data[i].number > 0 && strspn(d->lines.data[i].text, " ") <= indent)
+            return d->lines.data[i].number - 1;
+    return INT_MAX;
 }
 
-/* Whether line i of the code is in a loop for which is_loop holds. */
-static bool has_loop(const struct code_lines *lines, int i, int number, int n, const char *a)
+/* Loops of the code: those with a number from `from` to `to`, and, if axis is not NULL, only those
+ * of this axis of node. */
+struct wanted_loops { int from, to, node; const char *axis; };
+
+static bool is_wanted(const struct wanted_loops *w, const struct code_loop *x)
+{
+    return x->number >= w->from && x->number <= w->to
+        && (!w->axis || (x->node == w->node && strcaseeq(x->axis, w->axis)));
+}
+
+/* Whether line i of the code is in a wanted loop. */
+static bool in_wanted(const struct wanted_loops *w, const struct code_lines *lines, int i)
 {
     for (int k = lines->of[i]; k >= 0; k = lines->loop[k].parent)
-        if (is_loop(&lines->loop[k], number, n, a))
+        if (is_wanted(w, &lines->loop[k]))
+            return true;
+    return false;
+}
+
+/* Whether the text has lines of a wanted loop.  Machine code has none of a loop that the compiler
+ * has unrolled. */
+static bool has_wanted(const struct wanted_loops *w, const struct code_text *c)
+{
+    for (int k = 0; k < c->lines.n_loops; k++)
+        if (c->used[k] && is_wanted(w, &c->lines.loop[k]))
             return true;
     return false;
 }
@@ -329,15 +361,22 @@ bool model_lit(const struct model *m, enum view v, int i)
     if (n == 0)
         return false;
     const struct stage *s = around[0].stage;
-    int node = program_stage(model_program(m), s->name), axis = around[0].axis;
-    for (int a = 0; a < n + s->n_axes - axis - 1; a++) { /* outwards, then inwards */
-        if (a < n && around[a].stage != s)
-            continue;
-        const char *name = s->axis[a < n ? around[a].axis : axis + 1 + a - n].name;
-        int number = a < n && current ? around[a].number : 0;
-        for (int k = 0; k < c->lines.n_loops; k++)
-            if (is_loop(&c->lines.loop[k], number, node, name))
-                return has_loop(&c->lines, i, number, node, name);
+    int axis = around[0].axis;
+    struct wanted_loops w = {.to = INT_MAX, .node = program_stage(model_program(m), s->name)};
+    for (int a = 0; a < n; a++) {        /* outwards */
+        bool known = current && around[a].number > 0;
+        w.from = known ? around[a].number : 0;
+        w.to = known ? around[a].number : INT_MAX;
+        w.axis = known ? NULL : s->axis[around[a].axis].name;
+        if (around[a].stage == s && has_wanted(&w, c))
+            return in_wanted(&w, &c->lines, i);
+    }
+    w.from = current ? around[0].number : 0;
+    w.to = w.from > 0 ? last_inside(m, &around[0]) : INT_MAX;
+    for (int a = axis + 1; a < s->n_axes; a++) {
+        w.axis = s->axis[a].name;
+        if (has_wanted(&w, c))
+            return in_wanted(&w, &c->lines, i);
     }
     return false;
 }

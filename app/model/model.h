@@ -161,7 +161,8 @@ struct model {
     int hot;  /* the line where the assembly of the hottest loop begins; -1: unknown */
     bool to_hot;  /* whether to scroll to line `hot` as soon as it is known */
     int waiting;  /* the key that waits until the focused view has its code; 0: none */
-    char lit[136];  /* the loop or stage to which a view scrolled last, and this view, as a text */
+    int lit_number;  /* number of the loop to which a view of current code scrolled last */
+    char lit[192];  /* the loop or stage to which a view scrolled last, and this view, as a text */
     bool stays;  /* whether the view of code that a jump came back to keeps its place */
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* number of contexts in help_chain */

@@ -245,7 +245,7 @@ bool model_compare(struct model *m, const char *arg)
         k->what = found;
     else if (k->what == MARKING_ABLATION && (k->state >= 0 || old))
         k->what = COMPARE_NEST;           /* the comparison is asked for, not the ablation */
-    if (!model_compare_shown(m) || found >= 0)
+    if (!model_compare_shown(m) || found >= 0 || !model_pair_fits(m))
         m->pane[VIEW_COMPARE].scroll = (struct scroll){0};
     bool again = model_compare_shown(m) && !arg[0] && model_pair_fits(m);
     model_show_view(m, VIEW_COMPARE);

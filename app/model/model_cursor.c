@@ -111,7 +111,7 @@ bool model_loop_of(struct model *m)
         return layout_of(m, l->stage);
     snprintf(m->step_stage, sizeof m->step_stage, "%s", l->stage);
     snprintf(m->step_axis, sizeof m->step_axis, "%s", l->loop ? l->loop : "");
-    m->step_number = l->number;
+    m->step_number = model_code_is_current(m, focused_view(m)) ? l->number : 0;
     m->to_loop = true;
     m->pane[VIEW_NEST].stamp = 0;
     jump_to(m, VIEW_NEST);

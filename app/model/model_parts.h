@@ -29,6 +29,7 @@ struct code_text {
     unsigned made;                       /* how many texts were made, this one included */
     struct arena *mem;                   /* memory of lines; NULL until there are lines */
     struct code_lines lines;             /* the loops to which the lines of text belong */
+    bool *used;                          /* per loop of lines: whether a line is in it */
     struct port_pressure ports;          /* port pressure of the hottest loop, in assembly */
 };
 

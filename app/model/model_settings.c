@@ -52,8 +52,8 @@ bool model_set_columns(struct model *m, const char *arg)
         return model_say_error(m, e.text, e.fix);
     m->data_stamp++;
     columns_print(&m->columns, &now);
-    model_info(m, "columns of the steps: %s; `columns:` in settings.yaml keeps them",
-               str_text(&now));
+    model_info(m, "columns of the steps: %s%s; `columns:` in settings.yaml keeps them",
+               str_text(&now), m->columns.n > 1 ? " (the last go first if there is no room)" : "");
     str_free(&now);
     return true;
 }

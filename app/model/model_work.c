@@ -358,6 +358,15 @@ static void measured(struct model *m, const struct app_job *j)
     }
 }
 
+/* Sets c->used. */
+static void find_used(struct code_text *c)
+{
+    c->used = c->mem ? ARENA_ARRAY(c->mem, bool, c->lines.n_loops) : NULL;
+    for (int i = 0; i < c->lines.n; i++)
+        for (int k = c->lines.of[i]; k >= 0 && !c->used[k]; k = c->lines.loop[k].parent)
+            c->used[k] = true;
+}
+
 static void coded(struct model *m, struct app_job *j)
 {
     struct code_text *c = &m->code[j->kind - JOB_C];
@@ -372,6 +381,7 @@ static void coded(struct model *m, struct app_job *j)
     c->mem = j->mem;
     c->lines = j->ok ? j->lines : (struct code_lines){0};
     j->mem = NULL;
+    find_used(c);
     c->ports = j->ports;
     if (j->ok)
         str_add(&c->text, str_text(&j->text));

@@ -19,7 +19,8 @@ struct line {
     int id;                                     /* number of the line's object; -1: no object */
     const char *stage;                   /* the stage or tensor of this line, or NULL */
     const char *loop;                    /* the loop or the access of this line, or NULL */
-    int number;                          /* in code, the loop's number (struct tree); 0: none */
+    int number;  /* of the loop around a line of code, or of the first loop of a line of the nest
+                  * (struct tree); 0: none */
     int n_items;
     const struct doc_item *item;
     int stays;  /* number of columns at the left that do not scroll sideways, in a wide pane */

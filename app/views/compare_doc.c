@@ -277,10 +277,10 @@ static void put_levels(struct doc *d, const char *title, const struct compare_mi
     name = name < width - columns * COUNT_WIDTH ? name : width - columns * COUNT_WIDTH;
     name = name < 6 ? 6 : name;
     doc_line(d, STYLE_PLAIN, "");
-    doc_fit(d, STYLE_STRONG, title, name);
+    doc_fit(d, STYLE_STRONG, title, name + COUNT_WIDTH - 5);  /* up to a blank before "L1 A" */
     for (int level = first; level <= last; level++)
-        doc_printf(d, STYLE_DIM, "%*sL%d A%*sL%d B%*s", COUNT_WIDTH - 4, "", level + 1,
-                   COUNT_WIDTH - 4, "", level + 1, COUNT_WIDTH, "change");
+        doc_printf(d, STYLE_DIM, "%*sL%d A%*sL%d B%*s", level == first ? 1 : COUNT_WIDTH - 4, "",
+                   level + 1, COUNT_WIDTH - 4, "", level + 1, COUNT_WIDTH, "change");
     doc_end(d);
     for (int i = 0; i < n; i++) {
         doc_fit(d, STYLE_PLAIN, site_text(&text, &m[i], 0), name);

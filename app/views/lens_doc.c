@@ -134,8 +134,9 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
 }
 
 /* Adds "time about -78 %, ", if it can be predicted (forecast_ms).  A step that takes away most
- * conflict misses may gain more, because these often miss L2 as well, which is not predicted.  No
- * cure gains more than what the state lacks of the FMA ceiling. */
+ * conflict misses may gain more, because these often miss L2 as well, which is not predicted, and
+ * less if something else bounds the time.  No cure gains more than what the state lacks of the FMA
+ * ceiling. */
 static void add_time(const struct lens_look *k, const struct forecast *cure, struct str *out)
 {
     double ms = k->model ? forecast_ms(k->now, k->model, k->target) : 0;
@@ -144,9 +145,9 @@ static void add_time(const struct lens_look *k, const struct forecast *cure, str
         return;
     double predicted = after / ms - 1, change = forecast_bounded(predicted, k->timed, k->target);
     text_about_time(out, change);
-    bool more = change == predicted && predicted <= 0
+    bool beyond = change == predicted && predicted <= 0
              && cure->misses.conflicts < k->now->misses.conflicts / 2;
-    str_add(out, more ? " or better, " : ", ");
+    str_add(out, beyond ? " (L2 not counted), " : ", ");
 }
 
 /* Adds the predicted effect of cure i behind the last line of the cure, from `column` on. If there

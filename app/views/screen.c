@@ -262,7 +262,9 @@ static void follow_loop(struct model *m, enum view v, int height)
     char now[sizeof m->lit];
     if (model_code(v) < 0 || !model_loop_around(m, &s, &axis, &number))
         return;
-    snprintf(now, sizeof now, "%s %s %d %d %u", s->name, s->axis[axis].name, number, (int)v,
+    if (model_code_is_current(m, v))
+        m->lit_number = number;
+    snprintf(now, sizeof now, "%s %s %d %d %u", s->name, s->axis[axis].name, m->lit_number, (int)v,
              m->code[model_code(v)].made);
     if (m->stays)
         strcpy(m->lit, now);

@@ -51,13 +51,15 @@ static int likeness(const struct doc_item *it, const struct loop_place *at)
 
 /* Puts the cursor on the same loop or access; if there is none, on the closest one (likeness); if
  * there is none either, on the same line. Of several equal places (a reduction has its loops
- * twice), takes the nearest one. */
+ * twice), takes the nearest one.  A loop with a number whose name is no item of its line (one that
+ * copies to a tile): on this line. */
 static void restore_place(struct pane_doc *p, const struct loop_place *at)
 {
-    int best = 0;
+    int best = 0, numbered = -1;
     p->scroll.cursor = at->line;
     for (int i = 0; i < p->doc.lines.len && at->axis[0]; i++) {
         const struct line *l = &p->doc.lines.data[i];
+        numbered = l->number > 0 && l->number <= at->number ? i : numbered;
         for (int k = 0; k < l->n_items; k++) {
             bool same_stage = l->stage && streq(l->stage, at->stage);
             int score = same_stage || !at->stage[0] ? likeness(&l->item[k], at) : 0;
@@ -69,6 +71,8 @@ static void restore_place(struct pane_doc *p, const struct loop_place *at)
             }
         }
     }
+    if (numbered >= 0 && best < 4)
+        p->scroll = (struct scroll){.cursor = numbered, .top = p->scroll.top};
 }
 
 static bool is_worth_a_look(const struct program *prog, const char *stage, const char *axis)
@@ -129,8 +133,9 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
         const char *axis = *in_names && n > 0 ? axis_name(prog, node, var) : NULL;
         if (axis)
             vec_push(&items, (struct doc_item){axis, (int)at, (int)n, NULL, *number});
-        *number += *in_names && n > 0;
-        at += n + strspn(l->text + at + n, ", ");
+        size_t between = strspn(l->text + at + n, ", ");
+        *number += *in_names && memchr(l->text + at + n, ',', between);
+        at += n + between;
     }
     l->n_items = items.len;
     l->item = items.len > 0 ? ARENA_DUP(d->arena, items.data, items.len) : NULL;
@@ -182,6 +187,7 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     const char *row_text = lines->text[i];
     bool has_accesses = model_has_accesses(lines, i);
     int first = doc_code(d, lines->text[i], view_colour_nest, &state, width - 1);
+    d->lines.data[first].number = number;
     for (int row = first; row < d->lines.len; row++) {
         struct line *l = &d->lines.data[row];
         l->stage = node >= 0 ? prog->stage[node]->name : NULL;
@@ -225,12 +231,18 @@ static void show_nest(struct pane_doc *p, int height)
         p->scroll.top = end - height < first ? end - height : first;
 }
 
-/* After a jump to a loop in the lower third of the pane or below it, scrolls so that the body of
- * the loop is visible, too. */
+/* After a jump to a loop: if the body of the loop ends below the pane, scrolls so that more of it
+ * is visible. */
 static void show_body(struct pane_doc *p, int height)
 {
-    if (p->scroll.cursor >= p->scroll.top + height * 2 / 3)
-        p->scroll.top = p->scroll.cursor > height / 4 ? p->scroll.cursor - height / 4 : 0;
+    const struct line *l = p->doc.lines.data;
+    int at = p->scroll.cursor, end = at + 1;
+    if (at < 0 || at >= p->doc.lines.len)
+        return;                          /* there may be fewer lines than before */
+    while (end < p->doc.lines.len && strspn(l[end].text, " ") > strspn(l[at].text, " "))
+        end++;
+    if (end > p->scroll.top + height)
+        p->scroll.top = at > height / 4 ? at - height / 4 : 0;
 }
 
 void view_nest_build(struct model *m, struct pane_doc *p, int width)

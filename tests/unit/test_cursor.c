@@ -529,6 +529,159 @@ static void each_copy_of_a_loop_has_its_place(void **state)
     model_free(m);
 }
 
+static void go_to_line(struct model *m, enum view v, const char *text, int nth)
+{
+    struct pane_doc *p = &m->pane[v];
+    for (int i = 0; i < p->doc.lines.len; i++)
+        if (strstr(p->doc.lines.data[i].text, text) && nth-- == 0) {
+            p->scroll.cursor = i;
+            p->scroll.item = 0;
+            return;
+        }
+    fail_msg("no line with %s:\n%s", text, screen_of(m));
+}
+
+/* A piece of a cut loop with one iteration is no loop in the code: the loops inside this piece are
+ * marked, and not those of the other pieces. */
+static void a_piece_of_one_iteration_marks_its_loops(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=1 h=6 w=6 o=4 k=3 p=1");
+    int first, all, lines = 0;
+    model_resize(m, 200, 60);
+    assert_true(model_run(m, "set autovectorize on"));   /* the loops of the padding stay loops */
+    press(m, "4");
+    make_text(m, JOB_C);
+    press(m, "1");
+    go_to_line(m, VIEW_NEST, "for h in range(7, 8)", 0);
+    screen_refresh(m);
+    all = marked_loops(m, &first);
+    assert_int_equal(all, 1);
+    assert_non_null(strstr(m->pane[VIEW_C].doc.lines.data[first].text, "for (long w"));
+    for (int i = 0; i < first; i++)
+        lines += strstr(m->pane[VIEW_C].doc.lines.data[i].text, "for (long w") != NULL;
+    assert_int_equal(lines, 2);           /* of the top border and of the middle */
+    model_free(m);
+}
+
+/* A loop of the C whose machine code is gone: the loop around it is marked. */
+static void a_loop_without_lines_marks_the_one_around(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=8 k=8 n=8");
+    int first;
+    model_resize(m, 200, 60);
+    press(m, "4");
+    make_text(m, JOB_C);
+    press(m, "1");
+    go_to_line(m, VIEW_NEST, "for k in", 0);
+    screen_refresh(m);
+    assert_int_equal(marked_loops(m, &first), 1);
+    struct code_text *c = &m->code[CODE_C];
+    for (int k = 0; k < c->lines.n_loops; k++)
+        c->used[k] = c->used[k] && !strcaseeq(c->lines.loop[k].axis, "K");
+    assert_int_equal(marked_loops(m, &first), 2);
+    assert_non_null(strstr(m->pane[VIEW_C].doc.lines.data[first].text, "for (long n"));
+    model_free(m);
+}
+
+/* Loops that copy to a tile have no name of a schedule; Enter goes to their line nevertheless. */
+static void enter_finds_the_loops_of_a_tile(void **state)
+{
+    static const char *const lines[] = {
+        "loop split C M 4", "loop split C K 8", "loop reorder C M.0 K.0 N M.1 K.1",
+        "loop cache_read C A at=K.0",
+    };
+    (void)state;
+    struct model *m = model_on("gmm m=16 k=32 n=16");
+    int copies = 0;
+    for (int i = 0; i < COUNT_OF(lines); i++)
+        if (!model_run(m, lines[i]))
+            fail_msg("%s: %s", lines[i], screen_of(m));
+    model_resize(m, 200, 60);
+    press(m, "4");
+    make_text(m, JOB_C);
+    const struct pane_doc *c = &m->pane[VIEW_C], *nest = &m->pane[VIEW_NEST];
+    for (int i = 0; i < c->doc.lines.len; i++) {
+        if (!strstr(c->doc.lines.data[i].text, "for (long "))
+            continue;
+        int number = c->doc.lines.data[i].number;
+        press(m, "4");
+        m->pane[VIEW_C].scroll.cursor = i;
+        press(m, "Enter");
+        screen_refresh(m);
+        const struct line *at = doc_at(&nest->doc, &nest->scroll);
+        assert_non_null(strstr(at->text, "for "));
+        copies += at->n_items == 0;
+        if (at->n_items > 0)
+            assert_int_equal(at->item[nest->scroll.item].number, number);
+        else
+            assert_in_range(number - at->number, 0, 1);
+    }
+    assert_in_range(copies, 1, 2);
+    model_free(m);
+}
+
+/* The code of an earlier state knows the numbers of that state only: a jump from it goes by
+ * name. */
+static void old_code_leads_by_name(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=16 k=32 n=16");
+    model_resize(m, 200, 60);
+    press(m, "4");
+    make_text(m, JOB_C);
+    assert_true(model_run(m, "loop split C M 4"));
+    screen_refresh(m);
+    press(m, "4");
+    go_to_line(m, VIEW_C, "for (long k", 0);
+    assert_true(model_run(m, "loop_of"));
+    screen_refresh(m);
+    assert_string_equal(loop_of(m), "K");
+    make_text(m, JOB_C);                  /* a change before the jump is drawn: by name, too */
+    press(m, "4");
+    go_to_line(m, VIEW_C, "for (long k", 0);
+    assert_true(model_run(m, "loop_of") && model_run(m, "undo"));
+    screen_refresh(m);
+    assert_string_equal(loop_of(m), "K");
+    model_free(m);
+}
+
+/* However narrow the pane is, each loop of the nest has the number that it has in a wide one. */
+static void loops_keep_their_numbers_in_narrow_panes(void **state)
+{
+    static const char *const lines[] = {
+        "loop split C M 4", "loop split C M.1 2", "loop split C K 8", "loop split C K.0 2",
+        "loop split C K.0.1 2", "loop split C N 8", "loop split C N.0 2",
+    };
+    (void)state;
+    struct model *m = model_on("gmm m=16 k=32 n=16");
+    int number[64] = {0}, n = 0;
+    for (int i = 0; i < COUNT_OF(lines); i++)
+        if (!model_run(m, lines[i]))
+            fail_msg("%s: %s", lines[i], screen_of(m));
+    for (int w = 200; w >= 20; w -= 5) {
+        int seen = 0;
+        model_resize(m, w, 40);
+        screen_refresh(m);
+        const struct doc *d = &m->pane[VIEW_NEST].doc;
+        for (int i = 0; i < d->lines.len; i++)
+            for (int k = 0; k < d->lines.data[i].n_items; k++) {
+                const struct doc_item *it = &d->lines.data[i].item[k];
+                if (it->access)
+                    continue;
+                if (w == 200)
+                    number[n++] = it->number;
+                bool known = false;       /* a name that is cut in two is no item */
+                for (; seen < n && !known; seen++)
+                    known = number[seen] == it->number;
+                assert_true(known);
+            }
+    }
+    assert_in_range(n, 9, 20);
+    model_free(m);
+}
+
 /* Nothing moves, and it is said why. */
 static void a_row_without_an_access_says_so(void **state)
 {
@@ -721,6 +874,11 @@ int main(void)
         cmocka_unit_test(loads_of_the_tensor_are_marked),
         cmocka_unit_test(the_place_of_an_unrolled_loop), cmocka_unit_test(the_nest_may_shrink),
         cmocka_unit_test(each_copy_of_a_loop_has_its_place),
+        cmocka_unit_test(a_piece_of_one_iteration_marks_its_loops),
+        cmocka_unit_test(a_loop_without_lines_marks_the_one_around),
+        cmocka_unit_test(enter_finds_the_loops_of_a_tile),
+        cmocka_unit_test(old_code_leads_by_name),
+        cmocka_unit_test(loops_keep_their_numbers_in_narrow_panes),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_goes_back_from_a_round_trip),
