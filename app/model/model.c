@@ -286,12 +286,8 @@ bool model_loop_around(const struct model *m, const struct stage **stage, int *a
 static int last_inside(const struct model *m, const struct nest_loop *x)
 {
     const struct doc *d = &m->pane[VIEW_NEST].doc;
-    int first = x->line;
-    while (first > 0 && d->lines.data[first].more)
-        first--;
-    size_t indent = strspn(d->lines.data[first].text, " ");
-    for (int i = x->line + 1; i < d->lines.len; i++)
-        if (d->lines.data[i].number > 0 && strspn(d->lines.data[i].text, " ") <= indent)
+    for (int i = doc_block_end(d, x->line); i < d->lines.len; i++)
+        if (d->lines.data[i].number > 0)
             return d->lines.data[i].number - 1;
     return INT_MAX;
 }

@@ -368,7 +368,6 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
 static void look_at_step(struct model *m)
 {
     const char *step = history_current(m->session->history)->step;
-    m->step_number = 0;
     if (sscanf(step, "loop %*s %63s %63s", m->step_stage, m->step_axis) < 2)
         m->step_stage[0] = m->step_axis[0] = 0;
 }

@@ -245,14 +245,15 @@ bool model_compare(struct model *m, const char *arg)
         k->what = found;
     else if (k->what == MARKING_ABLATION && (k->state >= 0 || old))
         k->what = COMPARE_NEST;           /* the comparison is asked for, not the ablation */
-    if (!model_compare_shown(m) || found >= 0 || !model_pair_fits(m))
+    bool shown = model_compare_shown(m), fits = model_pair_fits(m);
+    bool again = shown && !arg[0] && fits;
+    if (!shown || found >= 0 || !fits)
         m->pane[VIEW_COMPARE].scroll = (struct scroll){0};
-    bool again = model_compare_shown(m) && !arg[0] && model_pair_fits(m);
     model_show_view(m, VIEW_COMPARE);
     m->data_stamp++;
     bool same = k->state == history_current(m->session->history)->id;
     if (k->what != MARKING_ABLATION && k->state >= 0 && !same && !k->wanted
-        && (again || !model_pair_fits(m)))
+        && (again || !fits))
         want(m, JOB_COMPARE);
     return true;
 }

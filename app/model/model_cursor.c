@@ -139,7 +139,7 @@ const char *model_next_access(const char *text, size_t *name, size_t *all)
 
 bool model_has_accesses(const struct tree_lines *lines, int i)
 {
-    return !lines->axis[i] && !strstr(lines->text[i], " = tile[");
+    return lines->number[i] == 0 && !strstr(lines->text[i], " = tile[");
 }
 
 struct cursor_subject model_subject(const struct model *m)

@@ -259,6 +259,18 @@ static void page_to(const struct doc *d, struct scroll *s, int top, int cursor, 
     s->cursor = clamp(cursor, 0, d->lines.len - 1);
 }
 
+int doc_block_end(const struct doc *d, int i)
+{
+    const struct line *l = d->lines.data;
+    int first = i, end = i + 1;
+    while (first > 0 && l[first].more)
+        first--;
+    size_t indent = strspn(l[first].text, " ");
+    while (end < d->lines.len && strspn(l[end].text, " ") > indent)
+        end++;
+    return end;
+}
+
 void doc_scroll_fix(const struct doc *d, struct scroll *s, int h)
 {
     if (d->is_pager) {

@@ -100,6 +100,9 @@ const struct line *doc_at(const struct doc *d, const struct scroll *s);
 int doc_find(const struct doc *d, const char *words, int from, int dir);
 /* Returns the first line with this id; -1: there is none. */
 int doc_find_id(const struct doc *d, int id);
+/* Returns the first line below line i that is not indented deeper than i, or than the line that i
+ * continues. */
+int doc_block_end(const struct doc *d, int i);
 
 struct doc_look {
     bool focused;

@@ -6,9 +6,8 @@
 #include <string.h>
 
 /* The place of the cursor, as names, because names stay the same after a step. axis: the loop, or
- * the tensor of the access. line: the line, for the case that the names are gone.  number: the loop
- * in the nest that is shown (struct tree), for a jump to it; 0: a loop with this name. */
-struct loop_place { char stage[64], axis[64], access[256]; int line, number; };
+ * the tensor of the access. line: the line, for the case that the names are gone. */
+struct loop_place { char stage[64], axis[64], access[256]; int line; };
 
 static struct loop_place place_of(const struct pane_doc *p)
 {
@@ -38,28 +37,26 @@ static int kinship(const char *a, const char *old)
 
 /* Returns how close a selectable word is to the word on which the cursor was. For an access, 3: its
  * text begins with the text of the old access (the simulator shortens long texts); 2: it is an
- * access to the same tensor; 0: it is another access. For a loop, see kinship. A loop with
- * the number of the place: 4.  A loop and an access: 0. */
+ * access to the same tensor; 0: it is another access. For a loop, see kinship. A loop and an
+ * access: 0. */
 static int likeness(const struct doc_item *it, const struct loop_place *at)
 {
     if (!it->access != !at->access[0])
         return 0;
     if (it->access)
         return str_starts(it->access, at->access) ? 3 : streq(it->name, at->axis) ? 2 : 0;
-    return at->number > 0 && it->number == at->number ? 4 : kinship(it->name, at->axis);
+    return kinship(it->name, at->axis);
 }
 
 /* Puts the cursor on the same loop or access; if there is none, on the closest one (likeness); if
  * there is none either, on the same line. Of several equal places (a reduction has its loops
- * twice), takes the nearest one.  A loop with a number whose name is no item of its line (one that
- * copies to a tile): on this line. */
+ * twice), takes the nearest one. */
 static void restore_place(struct pane_doc *p, const struct loop_place *at)
 {
-    int best = 0, numbered = -1;
+    int best = 0;
     p->scroll.cursor = at->line;
     for (int i = 0; i < p->doc.lines.len && at->axis[0]; i++) {
         const struct line *l = &p->doc.lines.data[i];
-        numbered = l->number > 0 && l->number <= at->number ? i : numbered;
         for (int k = 0; k < l->n_items; k++) {
             bool same_stage = l->stage && streq(l->stage, at->stage);
             int score = same_stage || !at->stage[0] ? likeness(&l->item[k], at) : 0;
@@ -71,8 +68,21 @@ static void restore_place(struct pane_doc *p, const struct loop_place *at)
             }
         }
     }
-    if (numbered >= 0 && best < 4)
-        p->scroll = (struct scroll){.cursor = numbered, .top = p->scroll.top};
+}
+
+/* Puts the cursor on the loop with this number (struct tree).  If the loop is no item of its line
+ * (its name is not in the schedule, as that of a loop that copies to a tile), on its line. */
+static void go_to_number(struct pane_doc *p, int number)
+{
+    const struct doc *d = &p->doc;
+    for (int i = 0; i < d->lines.len && d->lines.data[i].number <= number; i++) {
+        const struct line *l = &d->lines.data[i];
+        if (l->number > 0)
+            p->scroll = (struct scroll){.cursor = i, .top = p->scroll.top};
+        for (int k = 0; k < l->n_items; k++)
+            if (l->item[k].number == number)
+                p->scroll = (struct scroll){.cursor = i, .top = p->scroll.top, .item = k};
+    }
 }
 
 static bool is_worth_a_look(const struct program *prog, const char *stage, const char *axis)
@@ -191,7 +201,7 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     for (int row = first; row < d->lines.len; row++) {
         struct line *l = &d->lines.data[row];
         l->stage = node >= 0 ? prog->stage[node]->name : NULL;
-        if (lines->axis[i])
+        if (lines->number[i] > 0)
             find_items(d, l, prog, node, &in_names, &number);
         else if (has_accesses)
             find_accesses(d, l, lines->text[i], &row_text);
@@ -203,7 +213,11 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
  * first loop of the stage. */
 static void go_to_step(const struct model *m, struct pane_doc *p)
 {
-    struct loop_place at = {.line = p->scroll.cursor, .number = m->step_number};
+    struct loop_place at = {.line = p->scroll.cursor};
+    if (m->step_number > 0) {
+        go_to_number(p, m->step_number);
+        return;
+    }
     snprintf(at.stage, sizeof at.stage, "%s", m->step_stage);
     snprintf(at.axis, sizeof at.axis, "%s", m->step_axis);
     snprintf(at.access, sizeof at.access, "%s", m->step_access);
@@ -222,11 +236,9 @@ static void show_nest(struct pane_doc *p, int height)
     if (n == 0 || height <= 0)
         return;
     first = first < 0 ? 0 : first < n ? first : n - 1;   /* there may be fewer lines than before */
-    end = first + 1;
     while (first > 0 && l[first].text[0] == ' ')
         first--;
-    while (end < n && l[end].text[0] == ' ')
-        end++;
+    end = doc_block_end(&p->doc, first);
     if (end > p->scroll.top + height)
         p->scroll.top = end - height < first ? end - height : first;
 }
@@ -235,13 +247,9 @@ static void show_nest(struct pane_doc *p, int height)
  * is visible. */
 static void show_body(struct pane_doc *p, int height)
 {
-    const struct line *l = p->doc.lines.data;
-    int at = p->scroll.cursor, end = at + 1;
-    if (at < 0 || at >= p->doc.lines.len)
-        return;                          /* there may be fewer lines than before */
-    while (end < p->doc.lines.len && strspn(l[end].text, " ") > strspn(l[at].text, " "))
-        end++;
-    if (end > p->scroll.top + height)
+    int at = p->scroll.cursor;
+    bool valid = at >= 0 && at < p->doc.lines.len;       /* there may be fewer lines than before */
+    if (valid && doc_block_end(&p->doc, at) > p->scroll.top + height)
         p->scroll.top = at > height / 4 ? at - height / 4 : 0;
 }
 

@@ -33,9 +33,7 @@ struct printer {
     const struct func *f;
     const char **names; /* per buffer: its name */
     VEC(const char *) text;
-    VEC(int) node;
-    VEC(const char *) axis;
-    VEC(int) number;
+    VEC(int) node, number;
 };
 
 /* Adds a line of a node. loop: the first loop of the line, or NULL. */
@@ -45,7 +43,6 @@ static void add_line(struct printer *pr, int depth, struct str *line, int node,
     const char *text = arena_printf(pr->a, "%*s%s", 4 * depth, "", str_text(line));
     vec_push(&pr->text, text);
     vec_push(&pr->node, node);
-    vec_push(&pr->axis, loop ? loop->axis : NULL);
     vec_push(&pr->number, loop ? loop->number : 0);
     str_free(line);
 }
@@ -212,11 +209,9 @@ struct tree_lines func_lines(struct arena *a, const struct func *f)
     struct tree_lines out = { .n = pr.text.len };
     out.text = ARENA_DUP(a, pr.text.data, pr.text.len);
     out.node = ARENA_DUP(a, pr.node.data, pr.node.len);
-    out.axis = ARENA_DUP(a, pr.axis.data, pr.axis.len);
     out.number = ARENA_DUP(a, pr.number.data, pr.number.len);
     vec_free(&pr.text);
     vec_free(&pr.node);
-    vec_free(&pr.axis);
     vec_free(&pr.number);
     return out;
 }

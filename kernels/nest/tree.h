@@ -151,10 +151,10 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
  *           for o.1 in vectorize(16):
  *               Conv[n][h.0][o.1] += Inp[...] * Ker[...]
  *
- * func_lines returns for each printed line its node, and the axis name and number of its first loop
- * (NULL and 0 for a line without a loop; the next loops of the line have the next numbers); cursors
- * use them.  Its arrays have n entries and live in a. */
-struct tree_lines { int n; const char **text; int *node; const char **axis; int *number; };
+ * func_lines returns for each printed line its node and the number of its first loop (0 for a line
+ * without a loop; the next loops of the line have the next numbers); cursors use them.  Its arrays
+ * have n entries and live in a. */
+struct tree_lines { int n; const char **text; int *node, *number; };
 void func_print(struct str *out, const struct func *f);
 struct tree_lines func_lines(struct arena *a, const struct func *f);
 

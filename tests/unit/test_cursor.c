@@ -46,6 +46,13 @@ static void go_to_access(struct model *m, const char *text)
         press(m, "Right");
 }
 
+static void run_lines(struct model *m, const char *const *line, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!model_run(m, line[i]))
+            fail_msg("%s: %s", line[i], screen_of(m));
+}
+
 /* Runs the job that a view of code waits for, and shows its text. */
 static void make_text(struct model *m, enum job_kind kind)
 {
@@ -443,8 +450,7 @@ static void the_place_of_an_unrolled_loop(void **state)
     struct model *m = model_new(s, &(struct model_opts){.no_auto = true}, true);
     m->roofs.looked = true;
     model_resize(m, 200, 60);
-    for (int i = 0; i < COUNT_OF(lines); i++)
-        assert_true(model_run(m, lines[i]));
+    run_lines(m, lines, COUNT_OF(lines));
     press(m, "1 G k k");                                 /* the loop M.1 that stores */
     press(m, "j W");                                     /* a statement: the loop around it */
     assert_shows(m, "N.1 of C: step ");
@@ -493,9 +499,7 @@ static void each_copy_of_a_loop_has_its_place(void **state)
     (void)state;
     struct model *m = model_on("c2d n=1 i=8 h=8 w=8 o=8 k=3 p=1");
     int ranges = 0, copies = 0, first, number;
-    for (int i = 0; i < COUNT_OF(lines); i++)
-        if (!model_run(m, lines[i]))
-            fail_msg("%s: %s", lines[i], screen_of(m));
+    run_lines(m, lines, COUNT_OF(lines));
     model_resize(m, 200, 60);
     press(m, "4");
     make_text(m, JOB_C);
@@ -529,11 +533,11 @@ static void each_copy_of_a_loop_has_its_place(void **state)
     model_free(m);
 }
 
-static void go_to_line(struct model *m, enum view v, const char *text, int nth)
+static void go_to_line(struct model *m, enum view v, const char *text)
 {
     struct pane_doc *p = &m->pane[v];
     for (int i = 0; i < p->doc.lines.len; i++)
-        if (strstr(p->doc.lines.data[i].text, text) && nth-- == 0) {
+        if (strstr(p->doc.lines.data[i].text, text)) {
             p->scroll.cursor = i;
             p->scroll.item = 0;
             return;
@@ -553,7 +557,7 @@ static void a_piece_of_one_iteration_marks_its_loops(void **state)
     press(m, "4");
     make_text(m, JOB_C);
     press(m, "1");
-    go_to_line(m, VIEW_NEST, "for h in range(7, 8)", 0);
+    go_to_line(m, VIEW_NEST, "for h in range(7, 8)");
     screen_refresh(m);
     all = marked_loops(m, &first);
     assert_int_equal(all, 1);
@@ -574,7 +578,7 @@ static void a_loop_without_lines_marks_the_one_around(void **state)
     press(m, "4");
     make_text(m, JOB_C);
     press(m, "1");
-    go_to_line(m, VIEW_NEST, "for k in", 0);
+    go_to_line(m, VIEW_NEST, "for k in");
     screen_refresh(m);
     assert_int_equal(marked_loops(m, &first), 1);
     struct code_text *c = &m->code[CODE_C];
@@ -595,9 +599,7 @@ static void enter_finds_the_loops_of_a_tile(void **state)
     (void)state;
     struct model *m = model_on("gmm m=16 k=32 n=16");
     int copies = 0;
-    for (int i = 0; i < COUNT_OF(lines); i++)
-        if (!model_run(m, lines[i]))
-            fail_msg("%s: %s", lines[i], screen_of(m));
+    run_lines(m, lines, COUNT_OF(lines));
     model_resize(m, 200, 60);
     press(m, "4");
     make_text(m, JOB_C);
@@ -634,13 +636,13 @@ static void old_code_leads_by_name(void **state)
     assert_true(model_run(m, "loop split C M 4"));
     screen_refresh(m);
     press(m, "4");
-    go_to_line(m, VIEW_C, "for (long k", 0);
+    go_to_line(m, VIEW_C, "for (long k");
     assert_true(model_run(m, "loop_of"));
     screen_refresh(m);
     assert_string_equal(loop_of(m), "K");
     make_text(m, JOB_C);                  /* a change before the jump is drawn: by name, too */
     press(m, "4");
-    go_to_line(m, VIEW_C, "for (long k", 0);
+    go_to_line(m, VIEW_C, "for (long k");
     assert_true(model_run(m, "loop_of") && model_run(m, "undo"));
     screen_refresh(m);
     assert_string_equal(loop_of(m), "K");
@@ -657,9 +659,7 @@ static void loops_keep_their_numbers_in_narrow_panes(void **state)
     (void)state;
     struct model *m = model_on("gmm m=16 k=32 n=16");
     int number[64] = {0}, n = 0;
-    for (int i = 0; i < COUNT_OF(lines); i++)
-        if (!model_run(m, lines[i]))
-            fail_msg("%s: %s", lines[i], screen_of(m));
+    run_lines(m, lines, COUNT_OF(lines));
     for (int w = 200; w >= 20; w -= 5) {
         int seen = 0;
         model_resize(m, w, 40);
