@@ -516,9 +516,9 @@ bool model_ablate(struct model *m);
 bool model_pair_fits(const struct model *m);  /* whether pair_of is mark and current state */
 bool model_compare_cancel(struct model *m);      /* returns false when nothing is being compared */
 bool model_compare_shown(const struct model *m);         /* whether the comparison has the focus */
-/* Returns what the key q does (ACTION_BACK): "unzoom", "close", "back" (to the network) or
- * "quit". */
-const char *model_back_label(const struct model *m);
+/* Returns what the key bar says of a key: its own label, or what it does in the present state:
+ * "unzoom", "close", "back" (to the network) or "quit" for q.  "": the bar leaves the key out. */
+const char *model_key_label(const struct model *m, const struct key_binding *b);
 void model_compare_forget(struct model *m);
 void model_compare_outdate(struct model *m);     /* drops the comparisons, keeps the mark */
 void model_compare_job(const struct model *m, struct app_job *j);    /* fills in the inputs of j */
@@ -577,11 +577,13 @@ bool model_tune(struct model *m, const char *arg);       /* the command `tune` *
 /* Notices a new snapshot, and pauses the searches while something else is measured.  Must be called
  * before model_desired_job. */
 void model_tune_look(struct model *m);
+bool model_tune_continues(const struct model *m);  /* whether `tune` resumes a stopped search */
 bool model_tune_waits(const struct model *m);            /* whether the search is paused and idle */
 bool model_desired_tuning(const struct model *m, struct desired_job *out);
 void model_tune_job(const struct model *m, struct app_job *j);   /* fills in the inputs of j */
 void model_tuned(struct model *m, struct app_job *j);  /* takes over the result (model_tuned.c) */
 void model_tune_forget(struct model *m);
+void model_tuner_free(struct tuner *t);
 /* Returns the phase of the search.  v: the last snapshot, or NULL.  waits: model_tune_waits(m). */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
 void model_tune_note(struct model *m, struct str *out);  /* appends remarks, and how to resume */

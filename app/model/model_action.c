@@ -367,10 +367,9 @@ static void cancel(struct model *m)
         m->data_stamp++;
         model_info(m, "measuring cancelled; m measures again");
     } else if (model_wants_roofs(m)) {
-        m->roofs.failed = true;
-        snprintf(m->roofs.why, sizeof m->roofs.why, "Cancelled. The command `tilescope machine` "
-                 "measures them, too.");
+        m->roofs.stopped = true;
         m->data_stamp++;
+        model_info(m, "measuring the roofs cancelled; 8 measures them again");
     } else if (m->zoom) {
         m->zoom = false;
     } else if (m->tour > 0) {
@@ -384,11 +383,22 @@ static void cancel(struct model *m)
     }
 }
 
-const char *model_back_label(const struct model *m)
+static const char *back_label(const struct model *m)
 {
     return m->overlay == OVERLAY_NONE && m->zoom ? "unzoom"
          : m->overlay != OVERLAY_NONE || model_covers(m) ? "close"
          : m->network && m->session ? "back" : "quit";
+}
+
+const char *model_key_label(const struct model *m, const struct key_binding *b)
+{
+    bool tune = b->context == KEYS_TUNE && str_starts(b->line, "tune %");
+    bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
+    bool idle = (search && !m->tuner.out) || (tune && m->tuner.out)
+             || (streq(b->line, "lens apply") && !model_lens_on_cure(m))
+             || (b->context == KEYS_COMPARE && m->marking.state < 0);
+    return b->action == ACTION_BACK && b->context == KEYS_WORK ? back_label(m)
+         : idle ? "" : tune && model_tune_continues(m) ? "continue" : b->label;
 }
 
 static void back(struct model *m)

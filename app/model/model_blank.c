@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app/ui/text.h"
+#include "explorer/history/rename.h"
 #include "sessions/file/shipped.h"
 
 static bool put_neighbour(struct model *m, struct str *out, const struct stage *s, int axis,
@@ -186,8 +187,8 @@ bool model_held_is_made(const struct state *s)
 
 #define LISTED "; it could be `"  /* what stands before the first line that a reason lists */
 
-/* Appends a line that repairs the held step under the cursor.  If its loop is divided as the step
- * would divide it, drops the step.  Else inserts the step that the reason proposes in parentheses,
+/* Appends a line that repairs the held step under the cursor.  If it splits a loop that is divided
+ * already, drops the step.  Else inserts the step that the reason proposes in parentheses,
  * as "(loop reorder C M K N)", if the held step then applies.  Otherwise edits the held step, and
  * fills in the first of the lines that the reason lists (why_held in rebase.c), or its own. */
 static bool put_repair(struct model *m, struct str *out)
@@ -195,7 +196,7 @@ static bool put_repair(struct model *m, struct str *out)
     const struct state *s = model_held_step(m);
     const char *from = s ? strstr(s->held, "(loop ") : NULL;
     struct str step = {0};
-    if (s && model_held_is_made(s))
+    if (s && strstr(s->held, RENAME_DIVIDED))
         return model_fill_in(m, "drop %E", out);
     if (from)
         str_add_n(&step, from + 1, strcspn(from + 1, ")"));

@@ -10,7 +10,9 @@
 
 #define MOST_FORESEEN 64                  /* most lines of one job */
 #define MOST_TRIES 2  /* most tries of a line; the first can fail because the machine is busy */
-#define ROUGH 0.2  /* a prediction from a sample with at least this error is called rough */
+/* A prediction from a sample with at least this standard error is called rough.  A sample of short
+ * pieces can be wrong by several of these errors, because the cache is too cold there. */
+#define ROUGH 0.03
 #define PATIENCE 10                       /* factor for the time limit of the second try */
 
 void model_forecast_forget(struct model *m)
@@ -132,13 +134,18 @@ void model_forecast(struct model *m, const struct app_job *j, int state)
         add_row(m, &j->cure[i], &j->now, state);
 }
 
-/* Appends the separator and the change of the misses, such as "-94 %".  Appends nothing if the
- * misses without the step are unknown or 0. */
+static bool is_rough(const struct forecast *f)
+{
+    return f->misses.error >= ROUGH;
+}
+
+/* Appends the separator and the change of the misses, such as "-94 %", or "about +25 %" for rough
+ * ones.  Appends nothing if the misses without the step are unknown or 0. */
 static void add_change(struct str *out, const char *separator, const struct foreseen *r)
 {
     if (!r->now.ok || r->now.misses.l1_misses == 0)
         return;
-    str_add(out, separator);
+    str_printf(out, "%s%s", separator, is_rough(&r->after) || is_rough(&r->now) ? "about " : "");
     text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
 }
 
@@ -243,7 +250,7 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
             str_add(out, r->after.why[0] ? r->after.why : "that takes too long");
         return;
     }
-    str_add(out, r->after.misses.error >= ROUGH ? "predicted roughly " : "predicted ");
+    str_add(out, is_rough(&r->after) ? "predicted roughly " : "predicted ");
     text_count(out, r->after.misses.l1_misses);
     str_add(out, " L1 misses");
     if (line[0])

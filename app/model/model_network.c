@@ -42,16 +42,42 @@ static void forget_made(struct app_network *n)
     n->made = n->timed = NULL;
 }
 
-/* Whether a kernel has several branches but no file of its own: only its autosave keeps them. */
-static bool has_branches(const struct session *s)
+/* Appends the operator and the steps of a kernel in the form of network_order.chosen.  n_spec:
+ * length of spec. */
+static void put_kernel(struct str *out, const char *spec, int n_spec, const struct program *p)
 {
-    return history_n_branches(s->history) > 1 && !s->path[0];
+    str_printf(out, "%.*s\n", n_spec, spec);
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(out, "%s\n", p->steps[i]);
+    str_add_char(out, '\n');
+}
+
+/* Appends a kernel with the steps of program p, as put_kernel does. */
+static void put_program(struct str *out, const struct app_kernel *k, const struct program *p)
+{
+    put_kernel(out, k->was, (int)strcspn(k->was, "\n"), p);
+}
+
+/* Whether a kernel without a file of its own has a branch beside the current one that only its
+ * autosave keeps.  The steps with which its session began do not count. */
+static bool has_branches(const struct app_kernel *k)
+{
+    const struct history *h = k->session->history;
+    struct str text = {0};
+    bool has = false;
+    for (int i = 0; i < history_n_branches(h) && !k->session->path[0]; i++) {
+        str_clear(&text);
+        put_program(&text, k, history_state(h, history_branch(h, i)->tip)->program);
+        has = has || (i != history_branch_index(h) && !streq(str_text(&text), k->was));
+    }
+    str_free(&text);
+    return has;
 }
 
 void model_network_give_up(struct model *m)
 {
     for (int i = 0; m->network && i < m->network->kernels.len; i++)
-        if (has_branches(m->network->kernels.data[i].session))
+        if (has_branches(&m->network->kernels.data[i]))
             session_autosave_drop(m->network->kernels.data[i].session);
     if (m->network)
         m->network->gave_up = true;
@@ -66,10 +92,11 @@ void model_network_close(struct model *m)
     for (int i = 0; i < n->kernels.len; i++) {
         struct session *s = n->kernels.data[i].session;
         /* an autosave that stays is offered when the network is opened again */
-        if (!s->dirty && !s->numbers && !has_branches(s))
+        if (!s->dirty && !s->numbers && !has_branches(&n->kernels.data[i]))
             session_autosave_drop(s);
         session_free(s);
         free(n->kernels.data[i].was);
+        model_tuner_free(&n->kernels.data[i].tuner);
     }
     vec_free(&n->kernels);
     model_network_forget_undone(n);
@@ -130,21 +157,10 @@ int model_kernel(const struct model *m)
     return made && l && l->id >= 0 && l->id < made->net->n_tasks ? l->id : -1;
 }
 
-/* Appends the operator and the steps of a kernel in the form of network_order.chosen.  n_spec:
- * length of spec. */
-static void put_kernel(struct str *out, const char *spec, int n_spec, const struct program *p)
-{
-    str_printf(out, "%.*s\n", n_spec, spec);
-    for (int i = 0; i < p->n_steps; i++)
-        str_printf(out, "%s\n", p->steps[i]);
-    str_add_char(out, '\n');
-}
-
 /* Appends an open kernel with its present steps, as put_kernel does. */
 static void put_current(struct str *out, const struct app_kernel *k)
 {
-    const struct program *p = history_current(k->session->history)->program;
-    put_kernel(out, k->was, (int)strcspn(k->was, "\n"), p);
+    put_program(out, k, history_current(k->session->history)->program);
 }
 
 /* Returns the kernel whose session is s; there must be one. */
@@ -195,7 +211,8 @@ void model_kernel_open(struct model *m)
             s = k->session;
     }
     if (!s && (s = session_of(m, t)) != NULL) {
-        struct app_kernel k = { s, xstrdup(str_text(&text)), t->conversion, chose(n, t->spec) };
+        struct app_kernel k = { .session = s, .was = xstrdup(str_text(&text)),
+                                .conversion = t->conversion, .chosen = chose(n, t->spec) };
         vec_push(&n->kernels, k);
     }
     str_free(&text);
@@ -205,9 +222,12 @@ void model_kernel_open(struct model *m)
     n->at = m->pane[DOC_NETWORK].scroll;
     if (!t->conversion)
         session_make_kernel(s, n->session);
+    struct app_kernel *k = find_kernel(n, s);
     str_clear(&n->opened);
-    put_current(&n->opened, find_kernel(n, s));
+    put_current(&n->opened, k);
     model_show_session(m, s);
+    m->tuner = k->tuner;
+    k->tuner = (struct tuner){0};
     model_recover_offer(m);
 }
 
@@ -223,7 +243,8 @@ void model_kernel_recovered(struct model *m, struct session *s)
     }
     struct str was = {0};
     str_printf(&was, "%s\n\n", history_spec(s->history));
-    vec_push(&n->kernels, ((struct app_kernel){ s, xstrdup(str_text(&was)), false, true }));
+    vec_push(&n->kernels, ((struct app_kernel){ .session = s, .was = xstrdup(str_text(&was)),
+                                               .chosen = true }));
     str_free(&was);
     model_show_session(m, s);
 }
@@ -294,7 +315,7 @@ static void take_steps(struct model *m, const struct app_kernel *k)
 static void settle_autosave(const struct model *m, const struct app_kernel *k)
 {
     struct err ignored;
-    if (has_branches(k->session) && !k->conversion)
+    if (has_branches(k) && !k->conversion)
         model_autosave(m, k->session, &ignored);     /* if this fails, the old autosave stays */
     else
         session_autosave_drop(k->session);
@@ -316,7 +337,7 @@ int model_network_branches(const struct model *m)
 {
     int count = 0;
     for (int i = 0; m->network && !m->network->gave_up && i < m->network->kernels.len; i++)
-        count += has_branches(m->network->kernels.data[i].session);
+        count += has_branches(&m->network->kernels.data[i]);
     return count;
 }
 
@@ -343,6 +364,10 @@ void model_network_show(struct model *m)
     struct app_kernel *k = find_kernel(m->network, m->session);
     bool refused = k->conversion && k->session->dirty;
     k->session->dirty = k->session->numbers = false;
+    if (!m->tuner.out) {
+        k->tuner = m->tuner;
+        m->tuner = (struct tuner){0};
+    }
     model_show_session(m, NULL);
     m->pane[DOC_NETWORK].scroll = m->network->at;
     if (!k->conversion)

@@ -58,7 +58,8 @@ static bool undo_steps(struct model *m, long long n)
         tuned = tuned || swapped;
     }
     if (undone == 0)
-        return model_say_error(m, "the network has no step to undo", "");
+        return model_say_error(m, "the network itself has no step to undo",
+                               "Enter opens a kernel; u there undoes its steps");
     if (tuned)
         model_info(m, "the schedules of the search are taken back; C-r brings them again");
     return network_changed(m);

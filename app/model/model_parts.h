@@ -35,8 +35,9 @@ struct code_text {
 
 /* The machine model of the roofline.  model: NULL: there is none yet.  looked: whether a stored
  * model was looked for.  wanted: whether a view wants a measurement if no model is stored.  failed:
- * whether the measurement failed or was cancelled; `why` has the reason. */
-struct roofs { struct machine_model *model; bool looked, wanted, failed; char why[160]; };
+ * whether the measurement failed; `why` has the reason.  stopped: whether the user cancelled it,
+ * and has not asked for the view again since. */
+struct roofs { struct machine_model *model; bool looked, wanted, failed, stopped; char why[160]; };
 
 /* The auto-tuner on this session (model_tune.c). */
 struct tuner {
@@ -91,8 +92,13 @@ struct marking {
 /* A kernel of the network that was opened.  was: its operator, and the steps that its session began
  * with (none if the session was recovered), in the form of network_order.chosen.  conversion:
  * whether it converts layouts.  chosen: whether the user or the tuner chose these steps; else they
- * are an instant schedule (instant.h). */
-struct app_kernel { struct session *session; char *was; bool conversion, chosen; };
+ * are an instant schedule (instant.h).  tuner: its last search, while the kernel is not open. */
+struct app_kernel {
+    struct session *session;
+    char *was;
+    bool conversion, chosen;
+    struct tuner tuner;
+};
 
 /* The open network (model_network.c).  The screen shows it while m->session is NULL. */
 struct app_network {

@@ -164,6 +164,14 @@ static const char *what_next(bool had)
     return had ? "; this step's time is of it" : "; m measures again";
 }
 
+/* Whether the misses of the current step were simulated for the cache in use. */
+static bool has_misses(const struct model *m)
+{
+    const struct measurement *r = m->session ? history_current(m->session->history)->measured
+                                             : NULL;
+    return r && r->sim.available && cache_config_same(&r->sim.cache, &m->stands_for.cache);
+}
+
 /* Writes the new settings into the autosave, if there is one.  Called after the answer to a command
  * because it may report a failure. */
 static void keep_settings(struct model *m)
@@ -173,18 +181,18 @@ static void keep_settings(struct model *m)
 }
 
 /* Updates the model after a change of a setting, and says the new value.  Texts of code are made
- * again.  Measurements stay, but are marked as made with other settings.  times: whether times
- * depend on the setting. */
+ * again.  Measurements stay, but are marked as made with other settings.  after: what is said
+ * behind the value; NULL: it depends on whether the step was timed with the new value. */
 static bool changed(struct model *m, const char *name, const char *value, bool is_the_default,
-                    bool times)
+                    const char *after)
 {
     m->data_stamp++;
-    bool had = recall_measured(m) && times;
+    bool had = recall_measured(m);
     model_compare_outdate(m);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
     model_info(m, "%s %s%s from now on%s", name, value, is_the_default ? ", the default," : "",
-               what_next(had));
+               after ? after : what_next(had));
     keep_settings(m);
     return true;
 }
@@ -243,7 +251,8 @@ bool model_set_cache(struct model *m, const char *arg)
     m->stands_for.cache = cache_in_use(m);
     struct str now = {0};
     cache_config_print(&now, &m->stands_for.cache);
-    changed(m, "cache", str_text(&now), by_default, false);
+    changed(m, "cache", str_text(&now), by_default,
+            has_misses(m) ? "; this step's misses are of it" : what_next(false));
     str_free(&now);
     return true;
 }
@@ -265,7 +274,7 @@ bool model_set_compiler(struct model *m, const char *arg)
     }
     if (!ok)
         return model_error(m, &e);
-    return changed(m, "compiler", by_default ? basename(found.path) : arg, by_default, true);
+    return changed(m, "compiler", by_default ? basename(found.path) : arg, by_default, NULL);
 }
 
 bool model_set_isa(struct model *m, const char *arg)
@@ -281,7 +290,7 @@ bool model_set_isa(struct model *m, const char *arg)
     m->set.target = t;
     note_compiler(m);
     m->stamp++;  /* rebuilds the nest, which shows the tiles that do not fit the registers */
-    return changed(m, "isa", target_or_host(t)->isa, !t, true);
+    return changed(m, "isa", target_or_host(t)->isa, !t, NULL);
 }
 
 /* Returns the target whose registers the tiles of a state should fit: the chosen target, or else

@@ -58,15 +58,19 @@ void model_tune_look(struct model *m)
     m->data_stamp++;
 }
 
-void model_tune_forget(struct model *m)
+void model_tuner_free(struct tuner *t)
 {
-    struct tuner *t = &m->tuner;
     tune_snapshot_drop(t->snapshot);
     str_free(&t->end);
     str_free(&t->place);
     str_free(&t->back);
     str_free(&t->note);
     *t = (struct tuner){0};
+}
+
+void model_tune_forget(struct model *m)
+{
+    model_tuner_free(&m->tuner);
 }
 
 /* Returns the largest relative error that an algorithm may have if experts are to choose it in a
@@ -251,6 +255,13 @@ bool model_tune_has_old(struct model *m)
 {
     m->tuner.ask = true;
     return m->tuner.has_old && !model_tune_asks(m);
+}
+
+bool model_tune_continues(const struct model *m)
+{
+    const struct tuner *t = &m->tuner;
+    bool old = t->has_old && t->asked == model_tag(m) + 1;
+    return m->session && (old || goes_on(t, history_current(m->session->history)->id));
 }
 
 void model_stopped_job(const struct model *m, struct app_job *j)

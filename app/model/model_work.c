@@ -91,7 +91,7 @@ void model_find_roofs(struct model *m)
 bool model_wants_roofs(const struct model *m)
 {
     const struct roofs *r = &m->roofs;
-    return m->session && r->wanted && !r->model && !r->failed
+    return m->session && r->wanted && !r->model && !r->failed && !r->stopped
         && roofline_steps(m->session->history, NULL, NULL, 0) > 0;
 }
 

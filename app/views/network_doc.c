@@ -260,15 +260,17 @@ static double part_of(const struct kernel_row *r, const struct kernel_table *tab
 
 /* If kernels execute fewer operations than their definitions have, adds a note: the column GFLOP/s
  * counts the operations of the definitions, the share of the bound or of the peak counts the
- * executed ones. If such a share is above 1, adds why this is possible. */
+ * executed ones. If such a share is above 100 %, adds why this is possible. */
 static void put_shares(struct doc *d, const struct network *net, const struct kernel_row *row,
                        const struct kernel_table *t, int width)
 {
     struct str text = {0}, label = {0};
-    int above = 0, fewer = 0;
+    int above = 0, fewer = 0, algorithms = 0;
     str_printf(&label, "%s:", part_name(t));
     for (int i = 0; i < net->n_tasks && t->columns.part > 0; i++) {
-        above += row[i].seconds > 0 && part_of(&row[i], t) >= 1.005;
+        bool over = row[i].seconds > 0 && part_of(&row[i], t) >= 1.005;
+        above += over;
+        algorithms += over && net->task[row[i].task].program->n_algorithms > 0;
         fewer += t->columns.gflops > 0 && row[i].is.executed < SOME_SKIPPED * row[i].is.flops;
     }
     if (fewer > 0) {
@@ -280,8 +282,11 @@ static void put_shares(struct doc *d, const struct network *net, const struct ke
         measurement_doc_row(d, str_text(&label), STYLE_NOTE, 0, &text, width);
     }
     if (above > 0) {
-        str_printf(&text, "%d kernel%s above 1x: the limits were measured while the machine was "
-                   "slower", above, above == 1 ? " is" : "s are");
+        str_printf(&text, "%d kernel%s above 100 %%: %s%s%s", above, above == 1 ? " is" : "s are",
+                   algorithms > 0 ? "additions of Winograd can run beside multiply-adds" : "",
+                   algorithms > 0 && algorithms < above ? ", or " : "",
+                   algorithms < above ? "the limits were measured while the machine was slower"
+                                      : "");
         measurement_doc_row(d, str_text(&label), STYLE_NOTE, 0, &text, width);
     }
     str_free(&label);

@@ -178,6 +178,28 @@ static void lay_out(const struct model *m, struct frame *f)
 
 /* --- Bringing documents up to date ------------------------------------------------------------ */
 
+/* The place of a cursor: so many lines above the first line with this id; -1: no such line. */
+struct cursor_place { int id, above; };
+
+static struct cursor_place place_of(const struct pane_doc *p)
+{
+    const struct doc *d = &p->doc;
+    for (int i = p->scroll.cursor; i >= 0 && i < d->lines.len; i++)
+        if (d->lines.data[i].id >= 0)
+            return (struct cursor_place){ d->lines.data[i].id, i - p->scroll.cursor };
+    return (struct cursor_place){ -1, 0 };
+}
+
+/* Moves the cursor to a place; in a text, moves what is visible by as many lines. */
+static void go_to_place(struct pane_doc *p, struct cursor_place at)
+{
+    int line = at.id >= 0 ? doc_find_id(&p->doc, at.id) - at.above : -1;
+    if (line < 0)
+        return;
+    p->scroll.top += p->doc.is_list ? 0 : line - p->scroll.cursor;
+    p->scroll.cursor = line;
+}
+
 static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *build,
                     unsigned stamp)
 {
@@ -188,14 +210,14 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
         return;
     p->height = r.h - 1;
     if (p->stamp != stamp || p->width != r.w || fits) {
-        const struct line *l = p->doc.is_list ? doc_at(&p->doc, &p->scroll) : NULL;
-        /* if only the width has changed, the cursor stays on its object */
-        int object = l && p->stamp == stamp ? l->id : -1;
+        /* if only the width has changed, the cursor stays on its line */
+        bool same = p->stamp == stamp;
+        struct cursor_place at = place_of(p);
         p->stamp = stamp;
         p->width = r.w;
         build(m, p, r.w);
-        if (object >= 0 && doc_find_id(&p->doc, object) >= 0)
-            p->scroll.cursor = doc_find_id(&p->doc, object);
+        if (same)
+            go_to_place(p, at);
     }
     if (p->scroll.cursor >= 0)
         doc_scroll_fix(&p->doc, &p->scroll, p->height);

@@ -442,8 +442,7 @@ static void draw_bar(struct model *m, struct grid *g)
     int n = model_contexts(m, chain), right = m->frame.bar.w - 1;
     const struct key_binding *quit = key_binding_find(chain, n, 'q');
     struct key_binding q = *quit;
-    if (q.action == ACTION_BACK && q.context == KEYS_WORK)
-        q.label = model_back_label(m);
+    q.label = model_key_label(m, quit);
     fixed[2] = &q;
     int first = right < 40 ? 1 : 3, x = m->frame.bar.x + 1;
     for (int i = 0; i < first; i++)
@@ -452,18 +451,15 @@ static void draw_bar(struct model *m, struct grid *g)
     for (int c = 0; c < n; c++)
         for (int i = 0; i < key_binding_count(); i++) {
             const struct key_binding *b = key_binding_get(i);
-            if (b->context != chain[c] || !b->label[0] || x + bar_width(b) > right)
+            struct key_binding shown = *b;
+            shown.label = model_key_label(m, b);
+            if (b->context != chain[c] || !shown.label[0] || x + bar_width(&shown) > right)
                 continue;
             bool other = chain[0] == KEYS_ACCESS && b->context == KEYS_NEST;
-            bool cure = b->context == KEYS_LENS && streq(b->line, "lens apply");
-            bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
-            bool text = b->context == KEYS_COMPARE;
             bool skip = b == fixed[0] || b == fixed[1] || b == quit || other
-                     || key_binding_shadowed(chain, n, b) || model_key_refused(m, b)
-                     || (cure && !model_lens_on_cure(m))
-                     || (search && !m->tuner.out) || (text && m->marking.state < 0);
+                     || key_binding_shadowed(chain, n, b) || model_key_refused(m, b);
             if (!skip)
-                x = draw_bar_key(m, g, x, b);
+                x = draw_bar_key(m, g, x, &shown);
         }
     x = right + 1;
     for (int i = 0; i < first; i++)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "app/model/model_blank.h"
 #include "app/ui/text.h"
+#include "explorer/history/rename.h"
 #include "kernels/ops/source.h"
 #include "profile/measure/gpu_memory.h"
 #include "profile/measure/program_text.h"
@@ -433,6 +434,8 @@ static void describe_held(const struct model *m, const struct ledger_row *r, str
     bool made = model_held_is_made(history_state(m->session->history, r->state));
     str_printf(out, ": ! kept for repair, without effect: %s%s", r->held,
                made ? ", as this step would; d drops it, e edits it"
+                    : strstr(r->held, RENAME_DIVIDED)
+                    ? "; d drops it, e edits it, i inserts a step before it"
                     : "; e edits it, i inserts a step before it, d drops it");
     if (r->m && r->m->latency.runs > 0) {
         str_add(out, "; the steps before it take ");

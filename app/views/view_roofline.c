@@ -22,6 +22,9 @@ static void without_model(struct model *m, struct doc *d, int width)
 {
     if (m->roofs.failed)
         say(d, "This machine's roofs could not be measured.", m->roofs.why, width);
+    else if (m->roofs.stopped)
+        say(d, "Measuring this machine's roofs was cancelled.", "8 measures them. So does the "
+            "command `tilescope machine`.", width);
     else
         say(d, "Measuring this machine's roofs ...", "What its vector units and the levels of its "
             "memory can do at best. It takes some seconds, once, and is kept.", width);

@@ -259,7 +259,7 @@ const char *rename_why_gone(struct arena *a, const struct program *p, const stru
         if (!name || stage_axis(p->stage[stage], name) >= 0)
             continue;
         if (s->kind == STEP_LOOP_SPLIT && add_successors(p->stage[stage], name, false, &text) > 1)
-            why = arena_printf(a, "%s: it is divided already, into %s", own->text, str_text(&text));
+            why = arena_printf(a, "%s" RENAME_DIVIDED "%s", own->text, str_text(&text));
         else if (str_clear(&text), add_successors(p->stage[stage], name, true, &text) > 0)
             why = arena_printf(a, "%s: it is fused into %s", own->text, str_text(&text));
         str_free(&text);

@@ -16,6 +16,8 @@ int rename_step(struct arena *a, const struct program *p, const struct step *s,
  * another part of a split loop in `now` than in `was`.  Returns whether there is such a name. */
 bool rename_other_loops(struct arena *a, const struct program *was, const struct program *now,
                         const struct step *s, struct str *out);
+/* How a reason of rename_why_gone goes on if a layout or a split has divided the loop. */
+#define RENAME_DIVIDED ": it is divided already, into "
 /* Explains *own, the error with which p refused a loop step, if a loop that the step names was
  * split or fused: "Conv has no loop O: it is divided already, into O.0 (4), O.1 (16)" (only for a
  * split step), or "Conv has no loop H: it is fused into H_W (784)". NULL: the error has another

@@ -407,6 +407,34 @@ static void loads_of_the_tensor_are_marked(void **state)
     model_free(m);
 }
 
+/* A wider or narrower pane breaks the lines above otherwise, and the cursor stays on its line. */
+static void zoom_keeps_the_instruction(void **state)
+{
+    (void)state;
+    struct model *m = measured();
+    struct pane_doc *p = &m->pane[VIEW_ASM];
+    model_resize(m, 100, 32);
+    press(m, "5");
+    make_text(m, JOB_ASM);
+    memset(m->code[CODE_ASM].ports.reason, 'x', sizeof m->code[CODE_ASM].ports.reason - 1);
+    m->stamp++;
+    screen_refresh(m);
+    press(m, "G k k k");
+    for (int i = 0; i < 2; i++) {         /* on an instruction, then on the heading of a loop */
+        char before[200];
+        int at = p->scroll.cursor;
+        snprintf(before, sizeof before, "%s", doc_at(&p->doc, &p->scroll)->text);
+        press(m, "_");
+        assert_string_equal(doc_at(&p->doc, &p->scroll)->text, before);
+        assert_int_not_equal(p->scroll.cursor, at);
+        press(m, "_");
+        assert_string_equal(doc_at(&p->doc, &p->scroll)->text, before);
+        assert_int_equal(p->scroll.cursor, at);
+        press(m, "H");
+    }
+    model_free(m);
+}
+
 /* A nest that is shorter than before has no line where the cursor was. */
 static void the_nest_may_shrink(void **state)
 {
@@ -873,6 +901,7 @@ int main(void)
         cmocka_unit_test(layouts_open_from_other_views),
         cmocka_unit_test(loads_of_the_tensor_are_marked),
         cmocka_unit_test(the_place_of_an_unrolled_loop), cmocka_unit_test(the_nest_may_shrink),
+        cmocka_unit_test(zoom_keeps_the_instruction),
         cmocka_unit_test(each_copy_of_a_loop_has_its_place),
         cmocka_unit_test(a_piece_of_one_iteration_marks_its_loops),
         cmocka_unit_test(a_loop_without_lines_marks_the_one_around),

@@ -601,6 +601,7 @@ static void test_stars_follow_the_settings(void **state)
         press(m, i ? "" : "p");
     }
     type_line(m, "cache 4K/2/64");
+    assert_shows(m, "cache 4K/2/64 from now on; this step's misses are of it");
     model_resize(m, 120, 24);
     assert_hides(m, "*3.00 ms");
     assert_hides(m, "*1000");
@@ -614,6 +615,7 @@ static void test_stars_follow_the_settings(void **state)
     assert_shows(m, "isa plain from now on; this step's time is of it");
     assert_hides(m, "*4.00 ms");
     type_line(m, "cache 8K/2/64");
+    assert_shows(m, "cache 8K/2/64 from now on; m measures again");
     assert_shows(m, "*1000");
     assert_shows(m, "*1001");
     model_free(m);
@@ -1016,8 +1018,10 @@ static void test_enter_repairs_a_held_step(void **state)
     m = model_on(GMM);                    /* it has divided it otherwise */
     type_line(m, "loop split C N 12 4");
     type_line(m, "insert 1 layout set C \"N/8 M 8n\"");
-    press(m, ": focus Space steps Enter g j j Enter");
-    assert_string_equal(str_text(&m->prompt.line), "edit 2 loop split C N 12 4");
+    press(m, ": focus Space steps Enter g j j");
+    assert_shows(m, "d drops it, e edits it, i inserts");
+    press(m, "Enter");
+    assert_string_equal(str_text(&m->prompt.line), "drop 2");
     model_free(m);
     m = model_on("gmm m=64 k=64 n=512");  /* a reason whose fix is no step */
     type_line(m, "loop split C N 32 16");

@@ -187,11 +187,11 @@ static void shares_above_the_peak(void **state)
     struct model *m = network_on(NET);
     model_resize(m, 160, 30);
     hand_in(m, true);
-    assert_hides(m, "above 1x");
+    assert_hides(m, "above 100 %");
     peak = 1;
     hand_in(m, true);
     peak = 100;
-    assert_shows(m, "peak:     1 kernel is above 1x: the limits were measured while");
+    assert_shows(m, "peak:     1 kernel is above 100 %: the limits were measured while");
     model_free(m);
 }
 
@@ -1081,6 +1081,11 @@ static void lost_branches_are_told(void **state)
     press(m, "s");
     assert_shows(m, "the network of this kernel has no file of its own yet");
     assert_true(model_run(m, "branch other"));
+    press(m, "Esc");                      /* main has the steps with which the session began */
+    assert_int_equal(model_network_branches(m), 0);
+    press(m, "Enter");
+    assert_true(model_run(m, "loop unroll C K"));
+    assert_true(model_run(m, "switch main"));
     press(m, "Esc q");
     assert_false(m->out.quit);
     assert_shows(m, "A network keeps one branch of a kernel; 1 kernel has more. Still quit?");
@@ -1098,6 +1103,28 @@ static void lost_branches_are_told(void **state)
     model_free(m);
     unlink("lost.yaml");
     unlink("alone.yaml");
+}
+
+/* A kernel that is opened again still shows its search. */
+static void kernels_keep_their_searches(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    run_jobs(m);
+    press(m, "Enter 9");
+    assert_shows(m, "Nothing has been tuned since");
+    struct tune_snapshot *snapshot = m->tuner.snapshot = tune_snapshot_new();
+    str_add(&m->tuner.end, "this search has ended");
+    m->data_stamp++;
+    assert_shows(m, "this search has ended");
+    press(m, "Esc j Enter 9");
+    assert_shows(m, "Nothing has been tuned since");
+    press(m, "Esc k Enter 9");
+    assert_ptr_equal(m->tuner.snapshot, snapshot);
+    assert_shows(m, "this search has ended");
+    press(m, "Esc");
+    assert_null(m->tuner.snapshot);
+    model_free(m);
 }
 
 /* A measurement that opening a kernel has cancelled goes on in the list. */
@@ -1356,7 +1383,7 @@ static void a_search_is_taken_back(void **state)
     assert_string_equal(str_text(kernels), "gmm m=8 k=8 n=8\nloop unroll C K\n\n");
     run_jobs(m);
     press(m, "u");
-    assert_shows(m, "the network has no step to undo");
+    assert_shows(m, "the network itself has no step to undo");
     press(m, "C-r");
     assert_shows(m, "the schedules of the search are back");
     assert_non_null(strstr(str_text(kernels), "loop parallel C M"));
@@ -1372,7 +1399,7 @@ static void a_search_is_taken_back(void **state)
     kernels_put(&m->network->session->kernels, "gmm m=8 k=8 n=8", 1,
                 (const char *const[]){ "loop unroll C K" });
     press(m, "u");
-    assert_shows(m, "the network has no step to undo");
+    assert_shows(m, "the network itself has no step to undo");
     model_free(m);
 }
 
@@ -1493,6 +1520,7 @@ int main(void)
         cmocka_unit_test(d_deletes_a_network_and_its_kernels),
         cmocka_unit_test(a_kernel_as_built_is_no_choice),
         cmocka_unit_test(lost_branches_are_told),
+        cmocka_unit_test(kernels_keep_their_searches),
         cmocka_unit_test(a_cancelled_measurement_resumes),
         cmocka_unit_test(scheduling_can_be_cancelled),
         cmocka_unit_test(the_start_page_has_a_network),

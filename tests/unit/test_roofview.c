@@ -344,8 +344,11 @@ static void measures_the_machine(void **state)
     assert_true(model_desired_job(m, LANE_MEASURE, &w));
     press(m, "Esc");
     assert_false(model_desired_job(m, LANE_MEASURE, &w));
-    assert_shows(m, "Cancelled.");
-    m->roofs.failed = false;
+    assert_shows(m, "Measuring this machine's roofs was cancelled.");
+    press(m, "1");
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
+    press(m, "8");                        /* asks for them again */
+    assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MACHINE);
     j = model_job(m, &w);
     j->ok = true;
     j->model = xmalloc(sizeof *j->model);

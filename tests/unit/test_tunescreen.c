@@ -648,7 +648,9 @@ static void promises_are_kept(void **state)
     bring_back(m, SEARCH_CANCELLED, "loop split C N 4", 2);
     assert_string_equal(branch_of(m), "tuned");
     assert_shows(m, "t goes on where it was");
+    assert_shows(m, "t continue");
     press(m, "u");
+    assert_shows(m, "t new search");
     assert_hides(m, "t goes on where it was");
     assert_shows(m, "t starts a new search");
     assert_shows(m, "after `:switch main`, t");
