@@ -284,8 +284,9 @@ bool model_code_is_current(const struct model *m, enum view v);
  * highlights the next enclosing loop of the stage, or else the next inner one.  The view of the
  * graph highlights the operands and consumers of the tensor under the cursor. */
 bool model_lit(const struct model *m, enum view v, int i);
-/* Whether the key bar leaves out a key that would be refused here: the key needs a loop or an
- * access and the line has none, or the key is for a layout that cannot be chosen. */
+/* Whether the key bar leaves out a key that would be refused here: it needs a loop, an access or a
+ * cure and the line has none, a loop that is not too long, a search that runs, a mark, or a layout
+ * that can be chosen. */
 bool model_key_refused(const struct model *m, const struct key_binding *b);
 /* Return the object under a cursor; -1 or NULL: no object.  model_tensor: in the layout view.
  * model_branch: in the list of branches.  model_entry: on the start screen.  model_held_step: the
@@ -517,7 +518,7 @@ bool model_pair_fits(const struct model *m);  /* whether pair_of is mark and cur
 bool model_compare_cancel(struct model *m);      /* returns false when nothing is being compared */
 bool model_compare_shown(const struct model *m);         /* whether the comparison has the focus */
 /* Returns what the key bar says of a key: its own label, or what it does in the present state:
- * "unzoom", "close", "back" (to the network) or "quit" for q.  "": the bar leaves the key out. */
+ * "unzoom", "close", "back" (to the network) or "quit" for q. */
 const char *model_key_label(const struct model *m, const struct key_binding *b);
 void model_compare_forget(struct model *m);
 void model_compare_outdate(struct model *m);     /* drops the comparisons, keeps the mark */

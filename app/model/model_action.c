@@ -84,8 +84,10 @@ static void ask_line(struct model *m, const char *line)
         model_keep_head(m);
         bool repairs = str_starts(line, "edit ") || streq(line, "%H");
         const struct state *held = repairs ? model_held_step(m) : NULL;
-        if (held)
-            model_info(m, "it does not apply: %s", held->held);
+        struct str number = {0};
+        if (held && model_fill_in(m, "%S", &number))
+            model_info(m, "step %s is held: %s", str_text(&number), held->held);
+        str_free(&number);
         if (s.len > 0 && s.data[s.len - 1] == '"')
             m->prompt.at--;
     }
@@ -393,12 +395,8 @@ static const char *back_label(const struct model *m)
 const char *model_key_label(const struct model *m, const struct key_binding *b)
 {
     bool tune = b->context == KEYS_TUNE && str_starts(b->line, "tune %");
-    bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
-    bool idle = (search && !m->tuner.out) || (tune && m->tuner.out)
-             || (streq(b->line, "lens apply") && !model_lens_on_cure(m))
-             || (b->context == KEYS_COMPARE && m->marking.state < 0);
     return b->action == ACTION_BACK && b->context == KEYS_WORK ? back_label(m)
-         : idle ? "" : tune && model_tune_continues(m) ? "continue" : b->label;
+         : tune && model_tune_continues(m) ? "continue" : b->label;
 }
 
 static void back(struct model *m)

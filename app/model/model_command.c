@@ -55,6 +55,7 @@ void model_show_view(struct model *m, enum view v)
     if (v == VIEW_LAYOUT && (m->focus == PANE_MAIN || m->view[PANE_SIDE] != VIEW_LAYOUT))
         open_at_access(m);
     m->n_jumps = 0;
+    m->data_stamp += m->roofs.stopped && v == VIEW_ROOFLINE;
     m->roofs.stopped = m->roofs.stopped && v != VIEW_ROOFLINE;
     if (v >= VIEW_COMPARE && m->view[PANE_SIDE] < VIEW_COMPARE)
         m->under = (struct covered){ m->focus, m->last_view, m->view[PANE_SIDE] };
@@ -509,6 +510,9 @@ static bool run_line(struct model *m, const char *line)
                    history_branch(m->session->history, branches)->name);
         m->message.stays = true;
     }
+    int deleted = branches - history_n_branches(m->session->history);
+    if (deleted > 0 && str_starts(line, "delete"))
+        model_info(m, "%d branch%s deleted", deleted, deleted == 1 ? "" : "es");
     return true;
 }
 

@@ -226,8 +226,15 @@ bool model_key_refused(const struct model *m, const struct key_binding *b)
         return !line_leads(m, b->context);
     if (b->context == KEYS_TUNE && str_starts(b->line, "tune %"))
         return m->tuner.out;              /* `t` starts no search while one runs */
+    if (streq(b->line, "tune pause") || streq(b->line, "tune stop"))
+        return !m->tuner.out;
+    if (streq(b->line, "lens apply"))
+        return !model_lens_on_cure(m);
+    if (b->context == KEYS_COMPARE)
+        return m->marking.state < 0;
     if (b->context == KEYS_NEST && (strstr(b->line, "%T") || b->action == ACTION_MENU))
-        return !model_loop(m, &s, &axis);
+        return !model_loop(m, &s, &axis)
+            || (str_starts(b->line, "loop vectorize") && s->axis[axis].extent > STAGE_MAX_VECTOR);
     return tensor >= 0 && b->action == ACTION_ASK
         && !program_layout_is_free(model_program(m), tensor, &ignored);
 }

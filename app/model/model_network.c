@@ -13,7 +13,6 @@
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_kernel.h"
 
-#define TUNE_S 60                         /* seconds of a search of all kernels, by default */
 #define CHEAP_FLOPS 5e9  /* autorun measures a network with fewer operations without a request */
 
 bool model_shows_network(const struct model *m)
@@ -59,16 +58,21 @@ static void put_program(struct str *out, const struct app_kernel *k, const struc
 }
 
 /* Whether a kernel without a file of its own has a branch beside the current one that only its
- * autosave keeps.  The steps with which its session began do not count. */
+ * autosave keeps.  Branches with the current steps, or with the instant schedule with which the
+ * session began, do not count. */
 static bool has_branches(const struct app_kernel *k)
 {
     const struct history *h = k->session->history;
+    const struct program *now = history_current(h)->program;
     struct str text = {0};
     bool has = false;
     for (int i = 0; i < history_n_branches(h) && !k->session->path[0]; i++) {
+        const struct program *p = history_state(h, history_branch(h, i)->tip)->program;
+        bool same = str_same_lines(p->steps, p->n_steps, now->steps, now->n_steps);
         str_clear(&text);
-        put_program(&text, k, history_state(h, history_branch(h, i)->tip)->program);
-        has = has || (i != history_branch_index(h) && !streq(str_text(&text), k->was));
+        put_program(&text, k, p);
+        bool began = !k->chosen && streq(str_text(&text), k->was);
+        has = has || (i != history_branch_index(h) && !same && !began);
     }
     str_free(&text);
     return has;
@@ -226,6 +230,7 @@ void model_kernel_open(struct model *m)
     str_clear(&n->opened);
     put_current(&n->opened, k);
     model_show_session(m, s);
+    str_clear(&m->search);                /* of the list */
     m->tuner = k->tuner;
     k->tuner = (struct tuner){0};
     model_recover_offer(m);
@@ -393,32 +398,6 @@ void model_network_update(struct model *m)
 bool model_network_measure(struct model *m)
 {
     m->network->measure_wanted = true;
-    m->data_stamp++;
-    return true;
-}
-
-bool model_network_tune(struct model *m, const char *arg)
-{
-    struct app_network *n = m->network;
-    long long seconds = TUNE_S;
-    if (n && !n->made)
-        return model_say_error(m, "the kernels have no schedules yet", "m chooses them and "
-                               "measures the network");
-    if (!n)
-        return model_say_error(m, "no network is open", "e model.onnx");
-    if (*arg && !str_to_int64(arg, 1, 1000000, &seconds))
-        return model_say_error(m, "the time is in seconds", "tune_all 600");
-    if (n->tune_wanted)
-        return model_say_error(m, "the kernels are being tuned", "Esc in their list ends that");
-    if (m->tuner.out)
-        return model_say_error(m, "the tuner is running", "x in its view stops it first");
-    network_live_drop(n->live);
-    n->live = network_live_new();
-    n->live_seen = 0;
-    n->tune_wanted = true;
-    n->tune_tag = ++m->network_jobs;
-    n->tune_of = n->tag;
-    n->tune_s = (double)seconds;
     m->data_stamp++;
     return true;
 }

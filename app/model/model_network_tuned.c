@@ -1,11 +1,39 @@
-/* Takes over the result of a search of all kernels of a network: schedules, and the times of the
- * network before the search. */
+/* A search of all kernels of a network: starts it, and takes over its result: schedules, and the
+ * times of the network before the search. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
 
 #include "kernels/base/arena.h"
 #include "sessions/file/kernels_text.h"
+
+#define TUNE_S 60                         /* seconds of a search of all kernels, by default */
+
+bool model_network_tune(struct model *m, const char *arg)
+{
+    struct app_network *n = m->network;
+    long long seconds = TUNE_S;
+    if (n && !n->made)
+        return model_say_error(m, "the kernels have no schedules yet", "m chooses them and "
+                               "measures the network");
+    if (!n)
+        return model_say_error(m, "no network is open", "e model.onnx");
+    if (*arg && !str_to_int64(arg, 1, 1000000, &seconds))
+        return model_say_error(m, "the time is in seconds", "tune_all 600");
+    if (n->tune_wanted)
+        return model_say_error(m, "the kernels are being tuned", "Esc in their list ends that");
+    if (m->tuner.out)
+        return model_say_error(m, "the tuner is running", "x in its view stops it first");
+    network_live_drop(n->live);
+    n->live = network_live_new();
+    n->live_seen = 0;
+    n->tune_wanted = true;
+    n->tune_tag = ++m->network_jobs;
+    n->tune_of = n->tag;
+    n->tune_s = (double)seconds;
+    m->data_stamp++;
+    return true;
+}
 
 /* Whether both texts have the same steps for the kernel `spec`, or none. */
 static bool same_choice(struct arena *a, const char *x, const char *y, const char *spec)

@@ -403,5 +403,5 @@ bool model_set_sim_budget(struct model *m, const char *arg)
                                "simulated, 1 to 1e15", "sim_budget 5e9");
     m->set.sim_budget = n;
     return changed(m, "sim_budget", n > 0 ? arg : setting_info[SETTING_SIM_BUDGET].fallback,
-                   !(n > 0), false);
+                   !(n > 0), what_next(false));
 }

@@ -163,9 +163,9 @@ static bool read_word(struct tuning_opts *o, const char *word, struct err *e)
         o->budget = (int)n;
         return ok;
     }
-    if (streq(word, "fresh")) {
-        o->fresh = true;
-        o->resume = false;
+    if (streq(word, "fresh") || streq(word, "resume")) {
+        o->fresh = word[0] == 'f';
+        o->resume = !o->fresh;
         return true;
     }
     return read_choice(o, word, value ? value + 1 : "", e);

@@ -178,15 +178,19 @@ static void lay_out(const struct model *m, struct frame *f)
 
 /* --- Bringing documents up to date ------------------------------------------------------------ */
 
-/* The place of a cursor: so many lines above the first line with this id; -1: no such line. */
+/* The place of a cursor: so many lines above the first line with this id.  -1: there is no such
+ * line, or the cursor is in the heading, above all lines with ids. */
 struct cursor_place { int id, above; };
 
 static struct cursor_place place_of(const struct pane_doc *p)
 {
     const struct doc *d = &p->doc;
-    for (int i = p->scroll.cursor; i >= 0 && i < d->lines.len; i++)
-        if (d->lines.data[i].id >= 0)
+    bool below = false;                   /* whether the line is at or below one with an id */
+    for (int i = 0; i < d->lines.len; i++) {
+        below = below || (d->lines.data[i].id >= 0 && i <= p->scroll.cursor);
+        if (below && i >= p->scroll.cursor && d->lines.data[i].id >= 0)
             return (struct cursor_place){ d->lines.data[i].id, i - p->scroll.cursor };
+    }
     return (struct cursor_place){ -1, 0 };
 }
 

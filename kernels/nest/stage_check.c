@@ -4,20 +4,19 @@
 
 #include <string.h>
 
-#define MAX_VECTOR 256  /* most lanes of a vectorized loop, which is split into machine vectors */
 #define MAX_UNROLLED 4096 /* most statements of one unrolled body (SPEC D.5, validity filter) */
 #define MAX_ORDER 160     /* an order of loops with as many letters is not written out, */
 #define MAX_NAMES 100     /* and neither is a list of loops to unroll with more letters */
 #define MAX_TILE 262144   /* most elements of an accumulator tile: 1 MiB */
 
-/* Checks the extent of a vectorized loop.  Any extent up to MAX_VECTOR is legal: 13 lanes are
+/* Checks the extent of a vectorized loop.  Any extent up to STAGE_MAX_VECTOR is legal: 13 lanes are
  * written as 8 + 4 + 1. */
 static bool check_vector_extent(const struct stage *s, const struct axis *x, struct err *e)
 {
-    if (x->extent <= MAX_VECTOR)
+    if (x->extent <= STAGE_MAX_VECTOR)
         return true;
     err_set(e, ERR_STEP, "cannot vectorize loop %s of %s: extent %lld is more than %d", x->name,
-            s->name, (long long)x->extent, MAX_VECTOR);
+            s->name, (long long)x->extent, STAGE_MAX_VECTOR);
     return err_fix(e, "loop split %s %s 16, then vectorize %s.1", s->name, x->name, x->name);
 }
 

@@ -432,6 +432,9 @@ static void zoom_keeps_the_instruction(void **state)
         assert_int_equal(p->scroll.cursor, at);
         press(m, "H");
     }
+    press(m, "_ g _ _");                  /* the first line of the heading stays */
+    assert_int_equal(p->scroll.top, 0);
+    assert_int_equal(p->scroll.cursor, 0);
     model_free(m);
 }
 

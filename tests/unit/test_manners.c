@@ -648,6 +648,8 @@ static void test_settings(void **state)
     struct desired_job w;
     press(m, "m");
     measured(m, 3, 0.01, 1000);
+    type_line(m, "sim_budget 4e9");       /* what was simulated is of another budget */
+    assert_shows(m, "sim_budget 4e9 from now on; m measures again");
     press(m, ": cache Space 4K/2/64 Enter : isa Space plain Enter : sim_budget Space 5e9 Enter");
     assert_shows(m, "sim_budget 5e9 from now on; m measures again");
     type_line(m, "threads 2");
@@ -985,7 +987,7 @@ static void test_enter_repairs_a_held_step(void **state)
     assert_hides(m, "go there");
     press(m, "Enter");
     assert_string_equal(str_text(&m->prompt.line), "edit 2 loop fuse C N.0 N.1");
-    assert_shows(m, "it does not apply: C has no loop N.0");
+    assert_shows(m, "step 2 is held: C has no loop N.0");
     press(m, "Esc k");
     assert_shows(m, "Enter go there");
     press(m, "Enter");

@@ -521,6 +521,7 @@ static void test_branches(void **state)
     assert_int_equal(history_position(m->session->history), 0);
     type_line(m, "switch tiled");
     type_line(m, "delete early");
+    assert_shows(m, "1 branch deleted");
     press(m, "B k p");
     press(m, "1 C-u pick Space main Space 9 Enter");     /* a whole line behind that of the key */
     assert_shows(m, "branch main has no step 9");

@@ -1111,7 +1111,8 @@ static void kernels_keep_their_searches(void **state)
     (void)state;
     struct model *m = network_on(TWICE);
     run_jobs(m);
-    press(m, "Enter 9");
+    press(m, "/ g m m Enter Enter 9");
+    assert_int_equal(m->search.len, 0);   /* the search was in the list */
     assert_shows(m, "Nothing has been tuned since");
     struct tune_snapshot *snapshot = m->tuner.snapshot = tune_snapshot_new();
     str_add(&m->tuner.end, "this search has ended");

@@ -268,7 +268,7 @@ static void completions_have_help(void **state)
         { "swit", "switch: switch to branch B, at its current step" },
         { "layout split Ker", "Ker: O=32 I=16 KH=3 KW=3" },
         { "loop split Con", "Conv: N(1) O(32) H(28) W(28) I(16) KH(3) KW(3)" },
-        { "loop vec", "vectorize: T D: run loop D in vector lanes" },
+        { "loop vec", "vectorize: T D: run loop D (at most 256) in vector lanes" },
         { "loop unroll Conv ", "N: 1|O: 32|H: 28|W: 28|I: 16, a reduction|KH: 3, a reduction|"
           "KW: 3, a reduction" },
         { "loop cache_write Conv at=K", "at=KH: 3, a reduction|at=KW: 3, a reduction" },

@@ -348,6 +348,7 @@ static void measures_the_machine(void **state)
     press(m, "1");
     assert_false(model_desired_job(m, LANE_MEASURE, &w));
     press(m, "8");                        /* asks for them again */
+    assert_shows(m, "Measuring this machine's roofs ...");
     assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MACHINE);
     j = model_job(m, &w);
     j->ok = true;
