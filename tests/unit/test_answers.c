@@ -77,7 +77,7 @@ static void test_keys_of_other_places(void **state)
     (void)state;
     struct model *m = model_on(NULL);
     press(m, "v");
-    assert_shows(m, "v does nothing here. On a loop: run this loop in vector lanes");
+    assert_shows(m, "v does nothing here. On a loop: run this loop (at most 256) in vector lanes");
     assert_shows(m, "Enter opens the selected line first.");
     model_free(m);
     m = model_on(NET);
