@@ -13,6 +13,7 @@
 /* A prediction from a sample with at least this standard error is called rough.  A sample of short
  * pieces can be wrong by several of these errors, because the cache is too cold there. */
 #define ROUGH 0.03
+#define UNCLEAR 0.3  /* a change up to this share is not told if a prediction is rough */
 #define PATIENCE 10                       /* factor for the time limit of the second try */
 
 void model_forecast_forget(struct model *m)
@@ -139,14 +140,35 @@ static bool is_rough(const struct forecast *f)
     return f->misses.error >= ROUGH;
 }
 
-/* Appends the separator and the change of the misses, such as "-94 %", or "about +25 %" for rough
- * ones.  Appends nothing if the misses without the step are unknown or 0. */
-static void add_change(struct str *out, const char *separator, const struct foreseen *r)
+/* Returns the misses of the state of r: those on the screen if they were simulated for the cache in
+ * use, else the predicted ones; 0: unknown.  *rough: whether they are roughly predicted. */
+static double misses_now(const struct model *m, const struct foreseen *r, bool *rough)
 {
-    if (!r->now.ok || r->now.misses.l1_misses == 0)
+    const struct measurement *is = history_state(m->session->history, r->state)->measured;
+    bool has = is && is->sim.available
+            && cache_config_same_l1(&is->sim.cache, &m->stands_for.cache);
+    *rough = !has && r->now.ok && is_rough(&r->now);
+    return has ? (double)is->sim.l1_misses : r->now.ok ? (double)r->now.misses.l1_misses : 0;
+}
+
+/* Appends the separator and the change of the misses, such as "-94 %".  If it is rough: "about
+ * -94 %", or for a small one `unclear`; NULL: nothing.  Appends nothing if the misses without the
+ * step are unknown or 0. */
+static void add_change(const struct model *m, struct str *out, const char *separator,
+                       const struct foreseen *r, const char *unclear)
+{
+    bool rough;
+    double now = misses_now(m, r, &rough);
+    if (now <= 0)
         return;
-    str_printf(out, "%s%s", separator, is_rough(&r->after) || is_rough(&r->now) ? "about " : "");
-    text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
+    double change = (double)r->after.misses.l1_misses / now - 1;
+    rough = rough || is_rough(&r->after);
+    if (rough && fabs(change) < UNCLEAR) {
+        str_printf(out, "%s%s", unclear ? separator : "", unclear ? unclear : "");
+        return;
+    }
+    str_printf(out, "%s%s", separator, rough ? "about " : "");
+    text_change(out, change);
 }
 
 /* Returns the predicted milliseconds; 0: unknown (model_forecast_has_time, forecast_ms). */
@@ -183,7 +205,7 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
     }
     if (r && r->after.ok && r->now.ok) {
         str_add(out, "misses");
-        add_change(out, " ", r);
+        add_change(m, out, " ", r, "about the same");
     } else if (!is_final(r)) {
         str_add(out, "misses …");
     } else if (r->after.ok) {
@@ -254,7 +276,7 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     text_count(out, r->after.misses.l1_misses);
     str_add(out, " L1 misses");
     if (line[0])
-        add_change(out, ", ", r);
+        add_change(m, out, ", ", r, NULL);
     /* an algorithm changes the number of FLOPs */
     bool bounded = line[0] && !strstr(line, "algorithm");
     if (line[0] || !timed || timed->latency.runs == 0)

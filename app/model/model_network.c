@@ -530,13 +530,28 @@ static void say_change(struct model *m, const struct network_made *old,
     str_free(&text);
 }
 
+/* Keeps the cursor of the list on its kernel, which can have another number in the new network. */
+static void keep_selected(struct model *m, const struct network *old, const struct network *now)
+{
+    struct pane_doc *p = &m->pane[DOC_NETWORK];
+    int task = model_kernel(m), found = -1;
+    for (int i = 0; task >= 0 && i < now->n_tasks; i++)
+        if (streq(now->task[i].spec, old->task[task].spec)
+            && (found < 0 || abs(i - task) < abs(found - task)))
+            found = i;
+    if (found >= 0)
+        p->doc.lines.data[p->scroll.cursor].id = found;
+}
+
 /* Takes over the network that a job has built and perhaps measured.  If the job has not
  * measured it, has it measured if steps are measured automatically and the network is small. */
 static void take_made(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
-    if (n->made)
+    if (n->made) {
         say_idle(m, n->made->net, j->network->net);
+        keep_selected(m, n->made->net, j->network->net);
+    }
     if (n->made != n->timed)
         network_made_free(n->made);
     n->made = j->network;

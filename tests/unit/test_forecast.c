@@ -52,8 +52,20 @@ static void of_the_typed_line(void **state)
     struct foreseen *row = &m->foreseen.rows.data[m->foreseen.rows.len - 1];
     row->after.misses.error = 0.5;        /* of a small sample */
     m->data_stamp++;
-    assert_shows(m, "predicted roughly 4224 L1 misses");
+    assert_shows(m, "predicted roughly 4224 L1 misses, about -94 %");
+    row->after.misses.l1_misses = row->now.misses.l1_misses * 9 / 10;
+    m->data_stamp++;
+    assert_shows(m, " L1 misses");
+    assert_hides(m, " L1 misses, ");      /* the sample does not even show the sign */
     row->after.misses.error = 0;
+    m->data_stamp++;
+    assert_shows(m, " L1 misses, -10 %");
+    struct measurement is = { .outcome = OUTCOME_OK };     /* its misses are on the screen */
+    is.sim = (struct sim_result){ .available = true, .cache = m->stands_for.cache };
+    is.sim.l1_misses = row->after.misses.l1_misses / 2;
+    history_set_measured(m->session->history, 0, &is);
+    m->data_stamp++;
+    assert_shows(m, " L1 misses, +100 %");
     press(m, "Esc");
     assert_hides(m, "predicted 4224");
     model_free(m);

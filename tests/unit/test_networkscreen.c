@@ -635,6 +635,28 @@ static void the_network_is_cut_and_joined(void **state)
     model_free(m);
 }
 
+/* A step of the network numbers the kernels anew, and the cursor stays on its kernel. */
+static void a_join_leaves_the_cursor_on_its_kernel(void **state)
+{
+    (void)state;
+    struct model *m = network_on("x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=16; "
+                                 "c = gmm(b) n=24");
+    run_jobs(m);
+    press(m, "g");
+    for (int i = 0; !strstr(m->network->made->net->task[model_kernel(m)].spec, "n=24"); i++) {
+        assert_true(i < 10);
+        press(m, "j");
+    }
+    int before = model_kernel(m);
+    assert_true(model_run(m, "module join a b"));
+    run_jobs(m);
+    screen_refresh(m);
+    int after = model_kernel(m);
+    assert_int_not_equal(after, before);
+    assert_non_null(strstr(m->network->made->net->task[after].spec, "n=24"));
+    model_free(m);
+}
+
 /* In the list of kernels, too, Enter skips a refused line of a paste and runs those after it. */
 static void a_refused_line_is_skipped(void **state)
 {
@@ -1505,6 +1527,7 @@ int main(void)
         cmocka_unit_test(conversions_do_not_change),
         cmocka_unit_test(command_opens_graphs_without_steps),
         cmocka_unit_test(the_network_is_cut_and_joined),
+        cmocka_unit_test(a_join_leaves_the_cursor_on_its_kernel),
         cmocka_unit_test(a_refused_line_is_skipped),
         cmocka_unit_test(lines_of_the_network_are_completed),
         cmocka_unit_test(idle_steps_are_told),
