@@ -205,6 +205,7 @@ static void layouts_train_after_every_fourth(void **state)
     agents_layout_end(g);                               /* the ninth alone */
     agents_layout_end(g);
     assert_int_equal(agents_stats(g).trainings, 3);
+    assert_int_equal(g->layout.len, 0);                 /* nothing is trained on twice */
     for (int i = 0; i < 4; i++)
         layout_episode(g);
     assert_int_equal(agents_stats(g).trainings, 4);
