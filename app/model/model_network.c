@@ -375,6 +375,7 @@ void model_network_show(struct model *m)
     }
     model_show_session(m, NULL);
     m->pane[DOC_NETWORK].scroll = m->network->at;
+    m->network->left = k->was;
     if (!k->conversion)
         take_steps(m, k);
     if (m->network->session->dirty)

@@ -109,6 +109,7 @@ struct app_network {
     VEC(struct app_kernel) kernels;
     bool gave_up;                        /* whether the user gave up the kernels' other branches */
     struct scroll at;                    /* place in the list of kernels before one was opened */
+    const char *left;  /* `was` of the kernel that was left, until the cursor is on it; or NULL */
     struct str opened;  /* the open kernel at its opening, in the form of app_kernel.was */
     int tag;  /* tag of the jobs that build and measure it; changes with the network */
     bool build_wanted, measure_wanted;   /* whether to build it; to measure it */

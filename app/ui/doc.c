@@ -198,15 +198,18 @@ const struct line *doc_at(const struct doc *d, const struct scroll *s)
     return s->cursor >= 0 && s->cursor < d->lines.len ? &d->lines.data[s->cursor] : NULL;
 }
 
-/* Searches for a line on which the cursor may rest: from line `from` in direction dir, then in the
- * other direction. Returns the first such line; if there is none, `from`. */
+/* Searches for a line on which the cursor may rest: the first row of an object, from line `from` in
+ * direction dir, then in the other direction.  Returns the first such line; if there is none,
+ * `from`. */
 static int resting_line(const struct doc *d, int from, int dir)
 {
     if (!d->is_list)
         return from;
+    while (from > 0 && from < d->lines.len && d->lines.data[from].more)
+        from--;
     for (int turn = 0; turn < 2; turn++, dir = -dir)
         for (int i = from; i >= 0 && i < d->lines.len; i += dir)
-            if (d->lines.data[i].id >= 0)
+            if (d->lines.data[i].id >= 0 && !d->lines.data[i].more)
                 return i;
     return from;
 }

@@ -297,20 +297,16 @@ static void put_levels(struct doc *d, const char *title, const struct compare_mi
     str_free(&text);
 }
 
-/* Adds the misses in L1 and L2 as one table. If `width` is small, adds a table for each level
- * instead; none for L2 if no row has misses in L2. */
+/* Adds the misses in L1 and L2 as one table, or if `width` is small, as a table for each level.
+ * L2 is left out if no row has misses there: perhaps none was simulated. */
 static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
                        int width)
 {
-    if (width >= 90) {
-        put_levels(d, title, m, n, 0, 1, width);
-        return;
-    }
-    bool some = false;
+    bool some = false, wide = width >= 90;
     for (int i = 0; i < n; i++)
         some = some || m[i].l2[0] > 0 || m[i].l2[1] > 0;
-    put_levels(d, title, m, n, 0, 0, width);
-    if (some)
+    put_levels(d, title, m, n, 0, wide && some, width);
+    if (some && !wide)
         put_levels(d, title, m, n, 1, 1, width);
 }
 

@@ -178,28 +178,26 @@ static void lay_out(const struct model *m, struct frame *f)
 
 /* --- Bringing documents up to date ------------------------------------------------------------ */
 
-/* The place of a cursor: so many lines above the first line with this id.  -1: there is no such
- * line, or the cursor is in the heading, above all lines with ids. */
-struct cursor_place { int id, above; };
+/* The place of a cursor: so many lines below the last line with an id, which has this id.  -1: no
+ * line at or above the cursor has one. */
+struct cursor_place { int id, below; };
 
 static struct cursor_place place_of(const struct pane_doc *p)
 {
     const struct doc *d = &p->doc;
-    bool below = false;                   /* whether the line is at or below one with an id */
-    for (int i = 0; i < d->lines.len; i++) {
-        below = below || (d->lines.data[i].id >= 0 && i <= p->scroll.cursor);
-        if (below && i >= p->scroll.cursor && d->lines.data[i].id >= 0)
-            return (struct cursor_place){ d->lines.data[i].id, i - p->scroll.cursor };
-    }
+    for (int i = p->scroll.cursor; i >= 0 && i < d->lines.len; i--)
+        if (d->lines.data[i].id >= 0)
+            return (struct cursor_place){ d->lines.data[i].id, p->scroll.cursor - i };
     return (struct cursor_place){ -1, 0 };
 }
 
 /* Moves the cursor to a place; in a text, moves what is visible by as many lines. */
 static void go_to_place(struct pane_doc *p, struct cursor_place at)
 {
-    int line = at.id >= 0 ? doc_find_id(&p->doc, at.id) - at.above : -1;
+    int line = at.id >= 0 ? doc_find_id(&p->doc, at.id) : -1;
     if (line < 0)
         return;
+    line += at.below;
     p->scroll.top += p->doc.is_list ? 0 : line - p->scroll.cursor;
     p->scroll.cursor = line;
 }

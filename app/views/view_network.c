@@ -36,9 +36,25 @@ static double alone_ms(const struct app_network *n, const struct network_task *t
     return -1;
 }
 
+/* Returns the line of the kernel that was left: the one under the cursor, or else the first one
+ * with its operator; -1: there is none. */
+static int line_of_left(const struct app_network *n, const struct pane_doc *p)
+{
+    const struct network *net = n->made->net;
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    size_t len = strcspn(n->left, "\n");
+    int found = -1;
+    for (int i = 0; i < net->n_tasks; i++) {
+        const char *spec = net->task[i].spec;
+        if (strlen(spec) == len && strncmp(spec, n->left, len) == 0)
+            found = found < 0 || (l && l->id == i) ? i : found;
+    }
+    return found >= 0 ? doc_find_id(&p->doc, found) : -1;
+}
+
 void view_network_build(struct model *m, struct pane_doc *p, int width)
 {
-    const struct app_network *n = m->network;
+    struct app_network *n = m->network;
     const struct line *l = doc_at(&p->doc, &p->scroll);
     int id = l ? l->id : -1;
     /* When the list gets its first times, it is sorted again. If the user has not moved the cursor
@@ -69,7 +85,9 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     look.alone_ms = alone;
     network_doc(&p->doc, n->made->net, &look);
     free(alone);
-    int line = first ? p->doc.head : id >= 0 ? doc_find_id(&p->doc, id) : -1;
+    int line = n->left ? line_of_left(n, p) : first ? p->doc.head
+             : id >= 0 ? doc_find_id(&p->doc, id) : -1;
+    n->left = NULL;
     if (line >= 0)
         p->scroll.cursor = line;
 }

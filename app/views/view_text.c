@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "app/ui/text.h"
 
 /* --- Colours ---------------------------------------------------------------------------------- */
 
@@ -172,24 +173,32 @@ static void put_place(const struct model *m, struct line *l, const struct code_t
     l->number = c->lines.loop[loop].number;
 }
 
-/* Adds "loop I of Conv: 92 % of executed instructions; 36 instructions, in KW KH W.0 H".
- * Returns the share. */
+/* Adds "loop I of Conv: 92 % of executed instructions; 36 instructions, in KW KH W.0 H", what is
+ * behind the semicolon on a row of its own if there is no room.  Returns the share. */
 static double put_loop_heading(const struct model *m, struct doc *d, const struct code_text *c,
-                               const struct hot_loops *hot, int loop)
+                               const struct hot_loops *hot, int loop, int width)
 {
     const struct program *p = model_program(m);
     const struct code_loop *x = &c->lines.loop[loop];
     double share = hot_loops_share(hot, &c->lines, loop);
+    struct str rest = {0};
     if (x->node < 0 || x->node >= p->graph->n_nodes)
         return 0;
     doc_printf(d, STYLE_TITLE, "loop %s of %s", x->axis, p->stage[x->node]->name);
     doc_printf(d, share >= 0.3 ? STYLE_STRONG : STYLE_PLAIN, ": %.*f %% of executed instructions",
                share < 0.1 ? 1 : 0, 100 * share);
-    doc_printf(d, STYLE_DIM, "; %.0f instructions", hot->insns[loop]);
+    str_printf(&rest, "; %.0f instructions", hot->insns[loop]);
     for (int k = x->parent; k >= 0; k = c->lines.loop[k].parent)
-        doc_printf(d, STYLE_DIM, "%s %s", k == x->parent ? ", in" : "", c->lines.loop[k].axis);
+        str_printf(&rest, "%s %s", k == x->parent ? ", in" : "", c->lines.loop[k].axis);
+    bool fits = doc_col(d) + text_width(str_text(&rest)) < width;
+    doc_put(d, STYLE_DIM, fits ? str_text(&rest) : "");
     doc_end(d);
     put_place(m, &d->lines.data[d->lines.len - 1], c, loop);
+    if (!fits) {
+        doc_pad(d, 4);
+        doc_wrap(d, STYLE_DIM, str_text(&rest) + 2, width - 2, 4);
+    }
+    str_free(&rest);
     return share;
 }
 
@@ -224,8 +233,9 @@ static void build_code(struct model *m, struct pane_doc *p, int which, doc_colou
         char *text = arena_strndup(p->doc.arena, line, n);
         int loop = i < c->lines.n ? c->lines.of[i] : -1;
         if (which == CODE_ASM && loop >= 0 && loop != last) {
-            double share = put_loop_heading(m, &p->doc, c, &hot, loop);
-            m->hot = share > hottest ? p->doc.lines.len - 1 : m->hot;
+            int heading = p->doc.lines.len;
+            double share = put_loop_heading(m, &p->doc, c, &hot, loop, width);
+            m->hot = share > hottest ? heading : m->hot;
             hottest = fmax(hottest, share);
         }
         last = loop;

@@ -263,6 +263,7 @@ const char *rename_why_gone(struct arena *a, const struct program *p, const stru
         else if (str_clear(&text), add_successors(p->stage[stage], name, true, &text) > 0)
             why = arena_printf(a, "%s: it is fused into %s", own->text, str_text(&text));
         str_free(&text);
+        break;                            /* *own is about the first name that is gone */
     }
     return why;
 }

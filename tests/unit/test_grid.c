@@ -248,6 +248,15 @@ static void test_lists_skip_headings(void **state)
     doc_scroll_by(&d, &s, -9, 3);
     assert_int_equal(s.cursor, 2);
     assert_int_equal(s.top, 0);
+    d.lines.data[1].id = d.lines.data[2].id = 0;         /* an object of two rows */
+    d.lines.data[2].more = true;
+    doc_scroll_to(&d, &s, 4, 10);
+    doc_scroll_by(&d, &s, -1, 10);        /* past a heading, to the first of the two */
+    assert_int_equal(s.cursor, 1);
+    doc_scroll_by(&d, &s, 1, 10);
+    assert_int_equal(s.cursor, 4);
+    doc_scroll_to(&d, &s, 2, 10);
+    assert_int_equal(s.cursor, 1);
     doc_close(&d);
 }
 

@@ -1147,6 +1147,13 @@ static void kernels_keep_their_searches(void **state)
     assert_shows(m, "this search has ended");
     press(m, "Esc");
     assert_null(m->tuner.snapshot);
+    press(m, "j");
+    int second = model_kernel(m);
+    press(m, "Enter");
+    m->network->at = (struct scroll){0};  /* a recovered kernel was not opened from the list */
+    press(m, "Esc");
+    screen_refresh(m);
+    assert_int_equal(model_kernel(m), second);
     model_free(m);
 }
 

@@ -226,6 +226,14 @@ static void test_reasons(void **state)
     assert_string_equal(history_state(h, path[4])->held,
                         "Conv has no loop H: it is fused into H_W (784)");
     history_free(h);
+    h = must_open(CONV);                  /* a fused loop does not explain another one */
+    must_run(h, "loop split Conv O 16");
+    must_run(h, "loop reorder Conv N O.0 H W I KH KW O.1");
+    must_run(h, "edit 1 loop fuse Conv H W");
+    path = history_path(h, 0, &n, &at);
+    assert_non_null(strstr(history_state(h, path[2])->held, "Conv has no loop O.0"));
+    assert_null(strstr(history_state(h, path[2])->held, "O.0: it is fused"));
+    history_free(h);
     h = must_open("gmm m=64 k=32 n=48");  /* a fix names the step to change */
     must_run(h, "loop split C N 3 16");
     must_run(h, "loop reorder C M N.0 K N.1");
