@@ -7,6 +7,7 @@
 #include <string.h>
 #include "app/ui/text.h"
 #include "profile/machine/roofline.h"
+#include "profile/measure/predict.h"
 
 #define MOST_FORESEEN 64                  /* most lines of one job */
 #define MOST_TRIES 2  /* most tries of a line; the first can fail because the machine is busy */
@@ -145,9 +146,9 @@ static bool is_rough(const struct forecast *f)
 static double misses_now(const struct model *m, const struct foreseen *r, bool *rough)
 {
     const struct measurement *is = history_state(m->session->history, r->state)->measured;
-    bool has = is && is->sim.available
-            && cache_config_same_l1(&is->sim.cache, &m->stands_for.cache);
-    *rough = !has && r->now.ok && is_rough(&r->now);
+    struct cache_config cache = predict_cache(&m->set.cache);
+    bool has = is && is->sim.available && cache_config_same_l1(&is->sim.cache, &cache);
+    *rough = has ? is->sim.error >= ROUGH : r->now.ok && is_rough(&r->now);
     return has ? (double)is->sim.l1_misses : r->now.ok ? (double)r->now.misses.l1_misses : 0;
 }
 

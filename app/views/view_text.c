@@ -182,6 +182,7 @@ static double put_loop_heading(const struct model *m, struct doc *d, const struc
     const struct code_loop *x = &c->lines.loop[loop];
     double share = hot_loops_share(hot, &c->lines, loop);
     struct str rest = {0};
+    int first = d->lines.len;
     if (x->node < 0 || x->node >= p->graph->n_nodes)
         return 0;
     doc_printf(d, STYLE_TITLE, "loop %s of %s", x->axis, p->stage[x->node]->name);
@@ -193,11 +194,12 @@ static double put_loop_heading(const struct model *m, struct doc *d, const struc
     bool fits = doc_col(d) + text_width(str_text(&rest)) < width;
     doc_put(d, STYLE_DIM, fits ? str_text(&rest) : "");
     doc_end(d);
-    put_place(m, &d->lines.data[d->lines.len - 1], c, loop);
     if (!fits) {
         doc_pad(d, 4);
         doc_wrap(d, STYLE_DIM, str_text(&rest) + 2, width - 2, 4);
     }
+    for (int i = first; i < d->lines.len; i++)
+        put_place(m, &d->lines.data[i], c, loop);
     str_free(&rest);
     return share;
 }

@@ -254,7 +254,8 @@ const char *rename_why_gone(struct arena *a, const struct program *p, const stru
     int stage = loops ? program_stage(p, owner_of(s)) : -1;
     const char *why = NULL;
     for (int i = n_tensors(s); stage >= 0 && i < s->n_args + s->n_opts && !why; i++) {
-        const char *name = i < s->n_args ? s->arg[i].text : s->opt[i - s->n_args].text;
+        const struct step_opt *o = i < s->n_args ? NULL : &s->opt[i - s->n_args];
+        const char *name = !o ? s->arg[i].text : streq(o->key, "at") ? o->text : NULL;
         struct str text = {0};
         if (!name || stage_axis(p->stage[stage], name) >= 0)
             continue;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/machine/roofline.h"
+#include "profile/measure/predict.h"
 #include "tests/unit/model_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -61,7 +62,7 @@ static void of_the_typed_line(void **state)
     m->data_stamp++;
     assert_shows(m, " L1 misses, -10 %");
     struct measurement is = { .outcome = OUTCOME_OK };     /* its misses are on the screen */
-    is.sim = (struct sim_result){ .available = true, .cache = m->stands_for.cache };
+    is.sim = (struct sim_result){ .available = true, .cache = predict_cache(&m->set.cache) };
     is.sim.l1_misses = row->after.misses.l1_misses / 2;
     history_set_measured(m->session->history, 0, &is);
     m->data_stamp++;

@@ -226,6 +226,12 @@ static void test_reasons(void **state)
     assert_string_equal(history_state(h, path[4])->held,
                         "Conv has no loop H: it is fused into H_W (784)");
     history_free(h);
+    h = must_open("gmm m=64 k=32 n=48");  /* a word that is no loop */
+    must_run(h, "loop cache_read C B pad=1 at=N");
+    must_run(h, "insert 1 loop fuse C M N");
+    path = history_path(h, 0, &n, &at);
+    assert_non_null(strstr(history_state(h, path[n - 1])->held, "it is fused into M_N"));
+    history_free(h);
     h = must_open(CONV);                  /* a fused loop does not explain another one */
     must_run(h, "loop split Conv O 16");
     must_run(h, "loop reorder Conv N O.0 H W I KH KW O.1");
