@@ -55,8 +55,10 @@ void model_show_view(struct model *m, enum view v)
     if (v == VIEW_LAYOUT && (m->focus == PANE_MAIN || m->view[PANE_SIDE] != VIEW_LAYOUT))
         open_at_access(m);
     m->n_jumps = 0;
-    m->data_stamp += m->roofs.stopped && v == VIEW_ROOFLINE;
-    m->roofs.stopped = m->roofs.stopped && v != VIEW_ROOFLINE;
+    if (v == VIEW_ROOFLINE && m->roofs.stopped) {
+        m->roofs.stopped = false;
+        m->data_stamp++;
+    }
     if (v >= VIEW_COMPARE && m->view[PANE_SIDE] < VIEW_COMPARE)
         m->under = (struct covered){ m->focus, m->last_view, m->view[PANE_SIDE] };
     else if (v >= VIEW_COMPARE && m->focus != PANE_SIDE)

@@ -165,7 +165,8 @@ static void add_change(const struct model *m, struct str *out, const char *separ
     double change = (double)r->after.misses.l1_misses / now - 1;
     rough = rough || is_rough(&r->after);
     if (rough && fabs(change) < UNCLEAR) {
-        str_printf(out, "%s%s", unclear ? separator : "", unclear ? unclear : "");
+        if (unclear)
+            str_printf(out, "%s%s", separator, unclear);
         return;
     }
     str_printf(out, "%s%s", separator, rough ? "about " : "");

@@ -41,20 +41,14 @@ static void forget_made(struct app_network *n)
     n->made = n->timed = NULL;
 }
 
-/* Appends the operator and the steps of a kernel in the form of network_order.chosen.  n_spec:
- * length of spec. */
-static void put_kernel(struct str *out, const char *spec, int n_spec, const struct program *p)
+/* Appends the operator and the steps of a kernel in the form of network_order.chosen.  spec: the
+ * operator is its first line, as in app_kernel.was. */
+static void put_kernel(struct str *out, const char *spec, const struct program *p)
 {
-    str_printf(out, "%.*s\n", n_spec, spec);
+    str_printf(out, "%.*s\n", (int)strcspn(spec, "\n"), spec);
     for (int i = 0; i < p->n_steps; i++)
         str_printf(out, "%s\n", p->steps[i]);
     str_add_char(out, '\n');
-}
-
-/* Appends a kernel with the steps of program p, as put_kernel does. */
-static void put_program(struct str *out, const struct app_kernel *k, const struct program *p)
-{
-    put_kernel(out, k->was, (int)strcspn(k->was, "\n"), p);
 }
 
 /* Whether a kernel without a file of its own has a branch beside the current one that only its
@@ -70,7 +64,7 @@ static bool has_branches(const struct app_kernel *k)
         const struct program *p = history_state(h, history_branch(h, i)->tip)->program;
         bool same = str_same_lines(p->steps, p->n_steps, now->steps, now->n_steps);
         str_clear(&text);
-        put_program(&text, k, p);
+        put_kernel(&text, k->was, p);
         bool began = !k->chosen && streq(str_text(&text), k->was);
         has = has || (i != history_branch_index(h) && !same && !began);
     }
@@ -161,10 +155,23 @@ int model_kernel(const struct model *m)
     return made && l && l->id >= 0 && l->id < made->net->n_tasks ? l->id : -1;
 }
 
+int model_kernel_like(const struct network *net, const char *spec, int near)
+{
+    size_t len = strcspn(spec, "\n");
+    int found = -1;
+    for (int i = 0; i < net->n_tasks; i++) {
+        const char *is = net->task[i].spec;
+        if (strlen(is) == len && strncmp(is, spec, len) == 0
+            && (found < 0 || abs(i - near) < abs(found - near)))
+            found = i;
+    }
+    return found;
+}
+
 /* Appends an open kernel with its present steps, as put_kernel does. */
 static void put_current(struct str *out, const struct app_kernel *k)
 {
-    put_program(out, k, history_current(k->session->history)->program);
+    put_kernel(out, k->was, history_current(k->session->history)->program);
 }
 
 /* Returns the kernel whose session is s; there must be one. */
@@ -206,7 +213,7 @@ void model_kernel_open(struct model *m)
     if (task < 0)
         return;
     const struct network_task *t = &n->made->net->task[task];
-    put_kernel(&text, t->spec, (int)strlen(t->spec), t->program);
+    put_kernel(&text, t->spec, t->program);
     for (int i = 0; i < n->kernels.len && !s; i++) {
         struct app_kernel *k = &n->kernels.data[i];
         str_clear(&now);
@@ -535,11 +542,8 @@ static void say_change(struct model *m, const struct network_made *old,
 static void keep_selected(struct model *m, const struct network *old, const struct network *now)
 {
     struct pane_doc *p = &m->pane[DOC_NETWORK];
-    int task = model_kernel(m), found = -1;
-    for (int i = 0; task >= 0 && i < now->n_tasks; i++)
-        if (streq(now->task[i].spec, old->task[task].spec)
-            && (found < 0 || abs(i - task) < abs(found - task)))
-            found = i;
+    int task = model_kernel(m);
+    int found = task >= 0 ? model_kernel_like(now, old->task[task].spec, task) : -1;
     if (found >= 0)
         p->doc.lines.data[p->scroll.cursor].id = found;
 }

@@ -164,7 +164,7 @@ static bool read_word(struct tuning_opts *o, const char *word, struct err *e)
         return ok;
     }
     if (streq(word, "fresh") || streq(word, "resume")) {
-        o->fresh = word[0] == 'f';
+        o->fresh = streq(word, "fresh");
         o->resume = !o->fresh;
         return true;
     }
@@ -251,17 +251,22 @@ bool model_tune_asks(const struct model *m)
     return m->tuner.ask && m->tuner.asked != model_tag(m) + 1;
 }
 
+/* Whether a stopped search of the current state was found in the records. */
+static bool found_old(const struct model *m)
+{
+    return m->tuner.has_old && m->tuner.asked == model_tag(m) + 1;
+}
+
 bool model_tune_has_old(struct model *m)
 {
     m->tuner.ask = true;
-    return m->tuner.has_old && !model_tune_asks(m);
+    return found_old(m);
 }
 
 bool model_tune_continues(const struct model *m)
 {
-    const struct tuner *t = &m->tuner;
-    bool old = t->has_old && t->asked == model_tag(m) + 1;
-    return m->session && (old || goes_on(t, history_current(m->session->history)->id));
+    return m->session && (found_old(m)
+                          || goes_on(&m->tuner, history_current(m->session->history)->id));
 }
 
 void model_stopped_job(const struct model *m, struct app_job *j)

@@ -12,14 +12,17 @@ bool model_network_open(struct model *m, struct session *s /* taken if true */);
 void model_network_close(struct model *m);  /* frees its session and those of its kernels */
 bool model_network(struct model *m, const char *arg);    /* the command `network` */
 int model_kernel(const struct model *m);         /* returns the task under the cursor, or -1 */
+/* Returns the task with the operator in the first line of spec; of several, the one whose number is
+ * nearest to `near`.  -1: there is none. */
+int model_kernel_like(const struct network *net, const char *spec, int near);
 void model_kernel_open(struct model *m);
 /* Opens s, a kernel with the changes that an earlier run has left.  If a kernel is open, s replaces
  * the session of this kernel. */
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
 /* Copies the steps of the open kernel into the session of the network. */
 void model_kernel_keep(struct model *m);
-/* Returns the number of kernels that have several branches but no file of their own, and whose
- * branches were not given up.  The network's file keeps only one branch of each kernel. */
+/* Returns the number of kernels that have branches which only their autosaves keep, and which were
+ * not given up.  The network's file keeps only the current branch of each kernel. */
 int model_network_branches(const struct model *m);
 void model_network_give_up(struct model *m);     /* gives up the other branches of the kernels */
 /* Appends a note on branches and measurements of kernels that the network's file lacks. */

@@ -198,6 +198,14 @@ const struct line *doc_at(const struct doc *d, const struct scroll *s)
     return s->cursor >= 0 && s->cursor < d->lines.len ? &d->lines.data[s->cursor] : NULL;
 }
 
+/* Returns the first row of the line that row i belongs to. */
+static int first_row(const struct doc *d, int i)
+{
+    while (i > 0 && i < d->lines.len && d->lines.data[i].more)
+        i--;
+    return i;
+}
+
 /* Searches for a line on which the cursor may rest: the first row of an object, from line `from` in
  * direction dir, then in the other direction.  Returns the first such line; if there is none,
  * `from`. */
@@ -205,8 +213,7 @@ static int resting_line(const struct doc *d, int from, int dir)
 {
     if (!d->is_list)
         return from;
-    while (from > 0 && from < d->lines.len && d->lines.data[from].more)
-        from--;
+    from = first_row(d, from);
     for (int turn = 0; turn < 2; turn++, dir = -dir)
         for (int i = from; i >= 0 && i < d->lines.len; i += dir)
             if (d->lines.data[i].id >= 0 && !d->lines.data[i].more)
@@ -265,10 +272,8 @@ static void page_to(const struct doc *d, struct scroll *s, int top, int cursor, 
 int doc_block_end(const struct doc *d, int i)
 {
     const struct line *l = d->lines.data;
-    int first = i, end = i + 1;
-    while (first > 0 && l[first].more)
-        first--;
-    size_t indent = strspn(l[first].text, " ");
+    int end = i + 1;
+    size_t indent = strspn(l[first_row(d, i)].text, " ");
     while (end < d->lines.len && strspn(l[end].text, " ") > indent)
         end++;
     return end;
@@ -307,8 +312,7 @@ static int whole_line(const struct doc *d, int at, int dir)
     while (i >= 0 && i < d->lines.len && d->lines.data[i].more)
         i += dir;
     if (i >= d->lines.len)
-        for (i = d->lines.len - 1; i > 0 && d->lines.data[i].more;)
-            i--;
+        i = first_row(d, d->lines.len - 1);
     return i >= 0 ? i : at;
 }
 

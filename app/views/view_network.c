@@ -36,20 +36,12 @@ static double alone_ms(const struct app_network *n, const struct network_task *t
     return -1;
 }
 
-/* Returns the line of the kernel that was left: the one under the cursor, or else the first one
- * with its operator; -1: there is none. */
+/* Returns the line of the kernel that was left; -1: there is none. */
 static int line_of_left(const struct app_network *n, const struct pane_doc *p)
 {
-    const struct network *net = n->made->net;
     const struct line *l = doc_at(&p->doc, &p->scroll);
-    size_t len = strcspn(n->left, "\n");
-    int found = -1;
-    for (int i = 0; i < net->n_tasks; i++) {
-        const char *spec = net->task[i].spec;
-        if (strlen(spec) == len && strncmp(spec, n->left, len) == 0)
-            found = found < 0 || (l && l->id == i) ? i : found;
-    }
-    return found >= 0 ? doc_find_id(&p->doc, found) : -1;
+    int task = model_kernel_like(n->made->net, n->left, l ? l->id : 0);
+    return task >= 0 ? doc_find_id(&p->doc, task) : -1;
 }
 
 void view_network_build(struct model *m, struct pane_doc *p, int width)

@@ -130,8 +130,7 @@ bool stage_pipeline(struct exprs *p, const struct stage *s, int axis, int64_t st
 #define MAX_AHEAD 65536
 bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                     int64_t by, const struct stage **out, struct err *e);
-/* most iterations of a vectorized loop, which is split into machine vectors */
-#define STAGE_MAX_VECTOR 256
+#define STAGE_MAX_VECTOR 256  /* most iterations of a vectorized loop, split into machine vectors */
 /* Checks every rule that concerns one stage alone (vector axis innermost, no parallel reduction,
  * ...).  If a tile is inside a vectorized loop and another loop can have the tile, the fix in *e is
  * STAGE_PUT_TILE and the name of that loop. */

@@ -190,7 +190,8 @@ static const struct program *program_of(const char *const *step, int n)
     return p;
 }
 
-/* Apart, since how often a time is sampled depends on the time, and a simulation comes after it. */
+/* Measures with one meter.  Behind a timing, the calls of a simulation would have other numbers in
+ * each run, because the time decides how many samples are taken. */
 static bool measure(unsigned meters, struct str *out, struct err *e)
 {
     struct measure_opts o = { .meters = meters, .seed = 1, .time_s = 0.002, .min_runs = 3,

@@ -1,4 +1,5 @@
-/* What is read of a cubin (profile/build/nvrtc.c): a file made here by hand, and damaged ones. */
+/* Tests how cubins are read (profile/build/nvrtc.c): one that is made here by hand, and damaged
+ * ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
